@@ -1,0 +1,1 @@
+//! Emulated device runtime.
