@@ -78,10 +78,48 @@ pub enum Step {
     WaitFinished(Peers),
 }
 
+impl Step {
+    /// Whether the step sends or receives a message, which carries one piece of a block.
+    pub const fn is_message(&self) -> bool {
+        use Step::{Recv, RecvCopySend, RecvReduceCopy, RecvReduceCopySend, RecvReduceSend, Send};
+        matches!(
+            self,
+            Send { .. }
+                | Recv { .. }
+                | RecvReduceSend { .. }
+                | RecvReduceCopy { .. }
+                | RecvReduceCopySend { .. }
+                | RecvCopySend { .. }
+        )
+    }
+
+    /// The blocks of this rank that the step reads or writes.
+    pub fn blocks(&self) -> impl Iterator<Item = Block> {
+        let (a, b) = match *self {
+            Step::Send { src, .. } | Step::RecvReduceSend { src, .. } => (Some(src), None),
+            Step::Recv { dst, .. } | Step::RecvCopySend { dst, .. } | Step::Pull { dst, .. } => (None, Some(dst)),
+            Step::RecvReduceCopy { src, dst, .. }
+            | Step::RecvReduceCopySend { src, dst, .. }
+            | Step::Copy { src, dst }
+            | Step::ReduceAll { src, dst, .. } => (Some(src), Some(dst)),
+            Step::Publish | Step::WaitPublished(_) | Step::Finish | Step::WaitFinished(_) => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+}
+
 /// Steps that run in order. A lane of messages runs all its steps once per piece of the blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Lane {
     pub steps: Vec<Step>,
+    pub messages: bool,
+}
+
+impl Lane {
+    pub fn new(steps: Vec<Step>) -> Self {
+        let messages = steps.iter().any(Step::is_message);
+        Self { steps, messages }
+    }
 }
 
 /// What one rank does. Lanes run independently of each other; the program ends when all have.
@@ -92,7 +130,7 @@ pub struct Program {
 
 impl Program {
     pub fn one_lane(steps: Vec<Step>) -> Self {
-        Self { lanes: vec![Lane { steps }] }
+        Self { lanes: vec![Lane::new(steps)] }
     }
 }
 

@@ -10,7 +10,7 @@ pub fn splits(coll: Collective) -> (Split, Split) {
 /// The program of `me` among `n` ranks. In round k a rank sends to `me + k` and receives from `me - k`.
 pub fn program(coll: Collective, me: Rank, n: usize, root: Rank) -> Option<Program> {
     let mut lanes = Vec::new();
-    let mut lane = |step: Step| lanes.push(Lane { steps: vec![step] });
+    let mut lane = |step: Step| lanes.push(Lane::new(vec![step]));
     let peers = |k: usize| ((me + k) % n, (me + n - k) % n);
     match coll {
         Collective::AlltoAll | Collective::AlltoAllv => {

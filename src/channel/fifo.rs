@@ -4,13 +4,12 @@
 //! receiver that loads this number (acquire) owns the slot until it stores m + 1 in the credit word (release), which the
 //! sender loads (acquire) before it fills the slot again.
 use super::atomic::Ordering;
-use super::layout::{FIFO_SLOTS, Region};
+use super::layout::{FIFO_SLOTS, FifoId, Region};
 
 /// Sending end. One per FIFO.
 pub struct FifoSender {
     region: Region,
-    from: usize,
-    to: usize,
+    which: FifoId,
     /// Messages posted so far.
     posted: u64,
     /// Messages known to be released by the receiver.
@@ -18,8 +17,8 @@ pub struct FifoSender {
 }
 
 impl FifoSender {
-    pub fn new(region: Region, from: usize, to: usize) -> Self {
-        Self { region, from, to, posted: 0, released: 0 }
+    pub fn new(region: Region, which: FifoId) -> Self {
+        Self { region, which, posted: 0, released: 0 }
     }
 
     pub fn slot_bytes(&self) -> usize {
@@ -31,7 +30,7 @@ impl FifoSender {
         if self.posted - self.released >= FIFO_SLOTS as u64 && self.unreleased() >= FIFO_SLOTS as u64 {
             return None;
         }
-        let (_, data) = self.region.fifo_slot(self.from, self.to, self.posted);
+        let (_, data) = self.region.fifo_slot(self.which, self.posted);
         // SAFETY: the receiver has released this slot (or it was never used), and this is the FIFO's only sender.
         Some(unsafe { std::slice::from_raw_parts_mut(data, self.slot_bytes()) })
     }
@@ -39,7 +38,7 @@ impl FifoSender {
     /// Sends the first `len` bytes of the acquired slot.
     pub fn post(&mut self, len: usize, tag: u64) {
         assert!(len <= self.slot_bytes());
-        let (head, _) = self.region.fifo_slot(self.from, self.to, self.posted);
+        let (head, _) = self.region.fifo_slot(self.which, self.posted);
         // SAFETY: the slot is ours until `seq` is stored.
         unsafe {
             *head.tag.get() = tag;
@@ -53,7 +52,7 @@ impl FifoSender {
     /// Messages that the receiver has not released yet.
     pub fn unreleased(&mut self) -> u64 {
         // Pairs with the release in `FifoReceiver::release`: the receiver's reads before the slot is filled again.
-        self.released = self.region.fifo_credit(self.from, self.to).load(Ordering::Acquire).min(self.posted);
+        self.released = self.region.fifo_credit(self.which).load(Ordering::Acquire).min(self.posted);
         self.posted - self.released
     }
 }
@@ -61,20 +60,19 @@ impl FifoSender {
 /// Receiving end. One per FIFO.
 pub struct FifoReceiver {
     region: Region,
-    from: usize,
-    to: usize,
+    which: FifoId,
     /// Messages released so far.
     taken: u64,
 }
 
 impl FifoReceiver {
-    pub fn new(region: Region, from: usize, to: usize) -> Self {
-        Self { region, from, to, taken: 0 }
+    pub fn new(region: Region, which: FifoId) -> Self {
+        Self { region, which, taken: 0 }
     }
 
     /// The oldest message that was not released: payload and tag.
     pub fn peek(&self) -> Option<(&[u8], u64)> {
-        let (head, data) = self.region.fifo_slot(self.from, self.to, self.taken);
+        let (head, data) = self.region.fifo_slot(self.which, self.taken);
         // Pairs with the release in `FifoSender::post`.
         if head.seq.load(Ordering::Acquire) != self.taken + 1 {
             return None;
@@ -91,7 +89,7 @@ impl FifoReceiver {
     pub fn release(&mut self) {
         self.taken += 1;
         // Pairs with the acquire in `FifoSender::unreleased`.
-        self.region.fifo_credit(self.from, self.to).store(self.taken, Ordering::Release);
+        self.region.fifo_credit(self.which).store(self.taken, Ordering::Release);
     }
 }
 
@@ -100,10 +98,12 @@ mod tests {
     use super::super::layout::test_region;
     use super::*;
 
+    const ID: FifoId = FifoId { lane: 1, from: 0, to: 1 };
+
     #[test]
     fn messages_arrive_in_order_across_threads() {
         let region = test_region(2, 4096);
-        let (mut tx, mut rx) = (FifoSender::new(region.clone(), 0, 1), FifoReceiver::new(region, 0, 1));
+        let (mut tx, mut rx) = (FifoSender::new(region.clone(), ID), FifoReceiver::new(region, ID));
         let sender = std::thread::spawn(move || {
             for i in 0..5000u64 {
                 loop {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_full_fifo_gives_no_slot_until_the_receiver_releases_one() {
         let region = test_region(2, 4096);
-        let (mut tx, mut rx) = (FifoSender::new(region.clone(), 0, 1), FifoReceiver::new(region, 0, 1));
+        let (mut tx, mut rx) = (FifoSender::new(region.clone(), ID), FifoReceiver::new(region, ID));
         for _ in 0..FIFO_SLOTS {
             tx.acquire().unwrap();
             tx.post(0, 0);

@@ -10,10 +10,20 @@ pub const OP_SLOTS: usize = 4;
 /// Payload bytes that fit into an operation slot.
 pub const OP_INLINE: usize = 16 << 10;
 const OP_SLOT: usize = LINE + OP_INLINE;
+/// FIFOs per ordered pair of ranks: one for collectives, one for point-to-point calls.
+pub const FIFO_LANES: usize = 2;
 /// Messages in flight per FIFO.
 pub const FIFO_SLOTS: usize = 8;
 /// Ranks per host above which FIFO slots shrink, to bound the address space (the pages are sparse).
 const MANY_RANKS: usize = 64;
+
+/// One FIFO of the region; ranks are numbered within the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoId {
+    pub lane: usize,
+    pub from: usize,
+    pub to: usize,
+}
 
 /// Offsets for `ranks` ranks on one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +45,7 @@ impl Layout {
     }
 
     pub fn total_bytes(&self) -> usize {
-        self.hot_bytes() + self.ranks * self.ranks * self.fifo_stride()
+        self.hot_bytes() + FIFO_LANES * self.ranks * self.ranks * self.fifo_stride()
     }
 
     fn controls(&self) -> usize {
@@ -147,23 +157,24 @@ impl Region {
         unsafe { (&*self.base.add(at).cast::<SlotHead>(), self.base.add(at + LINE)) }
     }
 
-    /// The receiver's credit word of the FIFO `from → to`: messages that it has released.
-    pub(super) fn fifo_credit(&self, from: usize, to: usize) -> &AtomicU64 {
+    /// The receiver's credit word of a FIFO: messages that it has released.
+    pub(super) fn fifo_credit(&self, which: FifoId) -> &AtomicU64 {
         // SAFETY: in bounds by `fifo_at`, 64-byte aligned; an atomic, valid for any bit pattern.
-        unsafe { &*self.base.add(self.fifo_at(from, to)).cast::<AtomicU64>() }
+        unsafe { &*self.base.add(self.fifo_at(which)).cast::<AtomicU64>() }
     }
 
-    /// Head and payload of the slot for message number `index` (from 0) of the FIFO `from → to`.
-    pub(super) fn fifo_slot(&self, from: usize, to: usize, index: u64) -> (&MessageHead, *mut u8) {
+    /// Head and payload of the slot for message number `index` (from 0) of a FIFO.
+    pub(super) fn fifo_slot(&self, which: FifoId, index: u64) -> (&MessageHead, *mut u8) {
         let slot = index as usize % FIFO_SLOTS;
-        let at = self.fifo_at(from, to) + LINE + slot * self.layout.fifo_slot_stride();
+        let at = self.fifo_at(which) + LINE + slot * self.layout.fifo_slot_stride();
         // SAFETY: in bounds by the layout, 64-byte aligned; cells are read only after `seq` was seen.
         unsafe { (&*self.base.add(at).cast::<MessageHead>(), self.base.add(at + LINE)) }
     }
 
-    fn fifo_at(&self, from: usize, to: usize) -> usize {
-        assert!(from < self.layout.ranks && to < self.layout.ranks);
-        self.layout.hot_bytes() + (from * self.layout.ranks + to) * self.layout.fifo_stride()
+    fn fifo_at(&self, FifoId { lane, from, to }: FifoId) -> usize {
+        let ranks = self.layout.ranks;
+        assert!(lane < FIFO_LANES && from < ranks && to < ranks);
+        self.layout.hot_bytes() + ((lane * ranks + from) * ranks + to) * self.layout.fifo_stride()
     }
 }
 
