@@ -75,7 +75,7 @@ pub fn halt(region: &Region, why: Halt) -> Halt {
 
 /// Wakes the ranks that sleep, after shared state has changed.
 pub fn ring(region: &Region) {
-    // Pairs with the fence in `Sleep::prepare`: either we see the sleeper, or it sees what we changed.
+    // Pairs with the fence in `Sleep::mark`: either we see the sleeper, or it sees what we changed.
     fence(Ordering::SeqCst);
     if region.header().sleepers.load(Ordering::Relaxed) != 0 {
         ring_sleepers(region);
@@ -94,37 +94,34 @@ fn ring_sleepers(region: &Region) {
 fn wake(region: &Region, rank: usize) {
     let bell = &region.control(rank).bell;
     bell.fetch_add(1, Ordering::Release);
-    crate::sys::futex::wake(bell);
+    // Nobody to wake is no error, and a failed wake-up costs the sleeper its time limit at most.
+    let _ = crate::sys::futex::wake_all(bell);
 }
 
-/// The steps of going to sleep: `prepare`, look for progress once more, then `wait`; drop when awake.
-pub struct Sleep<'a> {
-    region: &'a Region,
-    rank: usize,
-    seen: u32,
-}
+/// The steps of going to sleep: `mark`, look for progress once more, then `wait`; `unmark` when awake.
+pub struct Sleep;
 
-impl<'a> Sleep<'a> {
-    pub fn prepare(region: &'a Region, rank: usize) -> Self {
+impl Sleep {
+    /// Marks the rank as sleeping. Returns the bell's count, for `wait`.
+    pub fn mark(region: &Region, rank: usize) -> u32 {
         let control = region.control(rank);
         let seen = control.bell.load(Ordering::Acquire);
         control.sleeping.fetch_add(1, Ordering::Relaxed);
         region.header().sleepers.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `ring`.
         fence(Ordering::SeqCst);
-        Self { region, rank, seen }
+        seen
     }
 
     /// Sleeps until the bell rings or the time is over.
-    pub fn wait(&self, limit: std::time::Duration) {
-        crate::sys::futex::wait(&self.region.control(self.rank).bell, self.seen, limit);
+    pub fn wait(region: &Region, rank: usize, seen: u32, limit: std::time::Duration) {
+        // An error means that the kernel would not wait; the caller polls again then, as after a wake-up.
+        let _ = crate::sys::futex::wait(&region.control(rank).bell, seen, limit);
     }
-}
 
-impl Drop for Sleep<'_> {
-    fn drop(&mut self) {
-        self.region.control(self.rank).sleeping.fetch_sub(1, Ordering::Relaxed);
-        self.region.header().sleepers.fetch_sub(1, Ordering::Relaxed);
+    pub fn unmark(region: &Region, rank: usize) {
+        region.control(rank).sleeping.fetch_sub(1, Ordering::Relaxed);
+        region.header().sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -159,9 +156,10 @@ mod tests {
         let sleeper = region.clone();
         let (tx, rx) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let sleep = Sleep::prepare(&sleeper, 1);
+            let seen = Sleep::mark(&sleeper, 1);
             tx.send(()).unwrap();
-            sleep.wait(std::time::Duration::from_secs(60));
+            Sleep::wait(&sleeper, 1, seen, std::time::Duration::from_secs(60));
+            Sleep::unmark(&sleeper, 1);
         });
         rx.recv().unwrap();
         ring(&region);

@@ -101,6 +101,14 @@ impl Slots {
         Some(unsafe { *head.record.get() })
     }
 
+    /// The record of a rank that [`Self::record_of`] has given before in this operation.
+    pub fn seen_record(&self, rank: usize) -> Option<Record> {
+        let (head, _) = self.region.slot(rank, self.seq);
+        // Pairs with the release in `publish`.
+        // SAFETY: as in `record_of`.
+        (head.seq.load(Ordering::Acquire) == self.seq).then(|| unsafe { *head.record.get() })
+    }
+
     /// The inline payload of `rank`; readable once [`Self::record_of`] gave a record, until [`Self::finish`].
     pub fn payload_of(&self, rank: usize) -> *const u8 {
         self.region.slot(rank, self.seq).1

@@ -1,0 +1,88 @@
+//! Puts tasks on their streams: inline first, then handed over to the runtime.
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::base::Result;
+use crate::device::{Claim, Runtime, WorkState};
+use crate::exec::engine::Core;
+use crate::exec::job::Job;
+use crate::exec::task::Task;
+use crate::sys;
+
+/// How long a call may go on polling its own work before it returns and leaves it to the stream.
+const SPIN_BUDGET_NS: u64 = 100_000;
+/// The same when ranks share cores, where every round gives the core away.
+const YIELD_BUDGET_NS: u64 = 1_000_000;
+/// Rounds between looks at the clock.
+const ROUNDS: u32 = 32;
+
+/// A job for a stream.
+pub struct Launch {
+    pub core: Arc<Core>,
+    pub job: Job,
+    pub stream: *mut c_void,
+}
+
+struct Inline {
+    task: Task,
+    stream: *mut c_void,
+}
+
+/// Starts all jobs, in this order, and polls those whose stream is idle for a short while, all together.
+///
+/// # Errors
+/// A stream that is not one of the runtime's, or an operation that failed at once.
+pub fn launch_all(runtime: &dyn Runtime, launches: SmallVec<[Launch; 1]>) -> Result<()> {
+    let mut inline: SmallVec<[Inline; 1]> = SmallVec::new();
+    let mut result = Ok(());
+    for Launch { core, job, stream } in launches {
+        match runtime.claim(stream) {
+            Ok(Claim::Inline) => inline.push(Inline { task: Task::new(core, job), stream }),
+            Ok(Claim::Busy) => result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job)))),
+            Ok(Claim::Capturing) => {
+                result = result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job))));
+            }
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    result.and(run_inline(runtime, inline))
+}
+
+fn run_inline(runtime: &dyn Runtime, mut inline: SmallVec<[Inline; 1]>) -> Result<()> {
+    let mut result = Ok(());
+    let mut round = 0;
+    let mut deadline = 0;
+    loop {
+        inline.retain(|one| match one.task.advance() {
+            WorkState::Pending => true,
+            state => {
+                runtime.release(one.stream);
+                if state == WorkState::Failed {
+                    let error = one.task.core().failure();
+                    result = std::mem::replace(&mut result, Ok(())).and(error.map_or(Ok(()), Err));
+                }
+                false
+            }
+        });
+        let Some(first) = inline.first_mut() else { return result };
+        round += 1;
+        if round % ROUNDS == 0 && over(&mut deadline, first.task.core()) {
+            break;
+        }
+        first.task.rest(if first.task.core().crowded { 0 } else { round.min(1) });
+    }
+    for Inline { task, stream } in inline {
+        runtime.hand_over(stream, Box::new(task));
+    }
+    result
+}
+
+fn over(deadline: &mut u64, core: &Core) -> bool {
+    let now = sys::clock::now_ns();
+    if *deadline == 0 {
+        *deadline = now + if core.crowded { YIELD_BUDGET_NS } else { SPIN_BUDGET_NS };
+    }
+    now >= *deadline
+}
