@@ -1,0 +1,155 @@
+//! The loop over inputs: a tile of registers is filled from every input in turn and written to every output.
+
+use super::Input;
+use super::lanes::Lanes;
+
+/// What a kernel is asked to do. A kernel's caller promises what [`super::reduce_many`] asks of its own.
+pub(super) struct Job<'a> {
+    /// At least one.
+    pub(super) inputs: &'a [Input],
+    pub(super) outputs: &'a [*mut u8],
+    /// Elements.
+    pub(super) count: usize,
+    /// Bytes of one element.
+    pub(super) size: usize,
+    /// Divide the result by this; integers only.
+    pub(super) divisor: Option<u32>,
+}
+
+/// A kernel for one element type and function: reduces `count` elements from element `start` of the job's inputs, and
+/// writes them at byte `start * size` of the given outputs.
+pub(super) type Kernel = unsafe fn(&Job<'_>);
+
+/// One of the four functions, on registers.
+pub(super) trait Func {
+    fn combine<L: Lanes>(a: L, b: L) -> L;
+}
+
+macro_rules! func {
+    ($name:ident, $method:ident) => {
+        pub(super) struct $name;
+
+        impl Func for $name {
+            #[inline(always)]
+            fn combine<L: Lanes>(a: L, b: L) -> L {
+                a.$method(b)
+            }
+        }
+    };
+}
+
+func!(Sum, sum);
+func!(Prod, prod);
+func!(Max, max);
+func!(Min, min);
+
+/// Registers in a tile: enough to hide the latency of the arithmetic.
+const TILE: usize = 4;
+
+/// Reduces a whole job.
+///
+/// # Safety
+/// What [`super::reduce_many`] asks, for elements of the size `L` has; and the instruction set of `L` is enabled in the
+/// function this is inlined into.
+#[inline(always)]
+pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
+    let mut done = 0;
+    // SAFETY: `done` plus the elements of each step never exceeds `count`.
+    unsafe {
+        while job.count - done >= TILE * L::N {
+            tile::<L, F, TILE>(job, done);
+            done += TILE * L::N;
+        }
+        while job.count - done >= L::N {
+            tile::<L, F, 1>(job, done);
+            done += L::N;
+        }
+        if done < job.count {
+            rest::<L, F>(job, done);
+        }
+    }
+}
+
+/// Reduces `W` full registers from element `at`.
+///
+/// # Safety
+/// As [`reduce`], and `at + W * L::N <= count`.
+#[inline(always)]
+unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
+    let offset = at * L::SIZE;
+    // SAFETY: the registers lie within the `count` elements the caller vouches for. All loads come before all
+    // stores, so an output may be an input.
+    unsafe {
+        let mut acc = load::<L, W>(&job.inputs[0], offset);
+        for input in &job.inputs[1..] {
+            let next = load::<L, W>(input, offset);
+            for k in 0..W {
+                acc[k] = F::combine(acc[k], next[k]);
+            }
+        }
+        if let Some(d) = job.divisor {
+            acc = acc.map(|a| a.divide(d));
+        }
+        for &output in job.outputs {
+            for k in 0..W {
+                acc[k].store(output.add(offset + k * L::N * L::SIZE));
+            }
+        }
+    }
+}
+
+/// `W` registers of an input from byte `offset`, scaled if the input asks for it.
+///
+/// # Safety
+/// `W * L::N` elements are readable there.
+#[inline(always)]
+unsafe fn load<L: Lanes, const W: usize>(input: &Input, offset: usize) -> [L; W] {
+    // SAFETY: the caller's promise.
+    let mut registers: [L; W] = std::array::from_fn(
+        #[inline(always)]
+        |k| unsafe { L::load(input.ptr.add(offset + k * L::N * L::SIZE)) },
+    );
+    if let Some(scale) = input.scale {
+        let factor = L::splat(scale.0);
+        for r in &mut registers {
+            *r = r.scale(factor);
+        }
+    }
+    registers
+}
+
+/// Reduces the last elements, fewer than a register holds.
+///
+/// # Safety
+/// As [`reduce`], and `at < count < at + L::N`.
+#[inline(always)]
+unsafe fn rest<L: Lanes, F: Func>(job: &Job<'_>, at: usize) {
+    let (offset, n) = (at * L::SIZE, job.count - at);
+    // SAFETY: `n` elements remain from `at`; all loads come before all stores.
+    unsafe {
+        let mut acc = load_rest::<L>(&job.inputs[0], offset, n);
+        for input in &job.inputs[1..] {
+            acc = F::combine(acc, load_rest(input, offset, n));
+        }
+        if let Some(d) = job.divisor {
+            acc = acc.divide(d);
+        }
+        for &output in job.outputs {
+            acc.store_part(output.add(offset), n);
+        }
+    }
+}
+
+/// `n` elements of an input from byte `offset`, scaled if the input asks for it.
+///
+/// # Safety
+/// `n <= L::N` elements are readable there.
+#[inline(always)]
+unsafe fn load_rest<L: Lanes>(input: &Input, offset: usize, n: usize) -> L {
+    // SAFETY: the caller's promise.
+    let register = unsafe { L::load_part(input.ptr.add(offset), n) };
+    match input.scale {
+        Some(scale) => register.scale(L::splat(scale.0)),
+        None => register,
+    }
+}
