@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::base::types::Rank;
-use crate::base::Error;
+use crate::base::{Error, Result};
 use crate::channel::bell::Sleep;
 use crate::device::{Work, WorkState};
 use crate::err;
@@ -76,25 +76,25 @@ impl Task {
         if self.turn.is_none_or(|turn| self.core.turns_done.load(Ordering::Acquire) < turn) {
             return WorkState::Pending;
         }
-        let core = Arc::clone(&self.core);
-        let Ok(mut engine) = core.engine.lock() else {
-            core.fail(err!(Internal, "an earlier operation panicked"), None);
-            return self.end(WorkState::Failed);
-        };
+        match self.run() {
+            Ok(Outcome::Waiting) => WorkState::Pending,
+            Ok(Outcome::Done) => self.end(WorkState::Done),
+            Err(error) => {
+                self.core.fail(error, None);
+                self.end(WorkState::Failed)
+            }
+        }
+    }
+
+    fn run(&mut self) -> Result<Outcome> {
+        let mut engine = self.core.engine.lock().map_err(|_| err!(Internal, "an earlier operation panicked"))?;
         let outcome = machine::run(&mut engine, &mut self.job);
         let rang = std::mem::take(&mut engine.rang);
         drop(engine);
         if rang {
-            core.ring();
+            self.core.ring();
         }
-        match outcome {
-            Ok(Outcome::Waiting) => WorkState::Pending,
-            Ok(Outcome::Done) => self.end(WorkState::Done),
-            Err(error) => {
-                core.fail(error, None);
-                self.end(WorkState::Failed)
-            }
-        }
+        outcome
     }
 
     fn end(&mut self, state: WorkState) -> WorkState {

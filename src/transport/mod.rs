@@ -3,7 +3,7 @@ use crate::base::Result;
 use std::os::fd::RawFd;
 
 pub struct Message<'a> { pub data: &'a [u8], pub tag: u64 }
-pub enum Interest { Read, Write }
+pub use crate::sys::poll::Interest;
 pub trait SendEnd: Send {
     fn slot_bytes(&self) -> usize;
     fn acquire(&mut self) -> Result<Option<&mut [u8]>>;
