@@ -48,10 +48,7 @@ impl DataType {
     }
 
     pub const fn is_float(self) -> bool {
-        !matches!(
-            self,
-            Self::Int8 | Self::Uint8 | Self::Int32 | Self::Uint32 | Self::Int64 | Self::Uint64
-        )
+        !matches!(self, Self::Int8 | Self::Uint8 | Self::Int32 | Self::Uint32 | Self::Int64 | Self::Uint64)
     }
 }
 
