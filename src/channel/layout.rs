@@ -2,6 +2,8 @@
 use super::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
+use crate::sys::SharedMap;
+
 /// One cache line, the unit of everything here.
 pub const LINE: usize = 64;
 const PAGE: usize = 4096;
@@ -130,6 +132,17 @@ impl Region {
     /// rank mapped them, and stays valid as long as `owner` lives. Every rank uses the same layout.
     pub unsafe fn new(base: *mut u8, layout: Layout, owner: Arc<dyn Send + Sync>) -> Self {
         Self { base, layout, _owner: owner }
+    }
+
+    /// The region in a shared mapping that was made for it.
+    ///
+    /// # Panics
+    /// If the mapping is shorter than the layout.
+    pub fn of_map(map: SharedMap, layout: Layout) -> Self {
+        assert!(map.len() >= layout.total_bytes());
+        let base = map.as_ptr();
+        // SAFETY: a mapping is page-aligned, was zero when it was made, is as long as asserted, and lives in the owner.
+        unsafe { Self::new(base, layout, Arc::new(map)) }
     }
 
     pub fn layout(&self) -> &Layout {

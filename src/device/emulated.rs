@@ -97,6 +97,17 @@ impl Runtime for Emulated {
         (offset < heap.len).then_some(offset as u64)
     }
 
+    fn store(&self, ptr: *mut c_void, bytes: &[u8]) -> Result<()> {
+        let heap = self.heap()?;
+        let offset = self.export_offset(ptr.cast()).map_or(usize::MAX, |offset| offset as usize);
+        if offset.saturating_add(bytes.len()) > heap.len {
+            return Err(err!(InvalidArgument, "{} bytes at {ptr:p} are not device memory", bytes.len()));
+        }
+        // SAFETY: the range was checked to lie in the heap, which is mapped for reading and writing as a whole.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), ptr.cast(), bytes.len()) };
+        Ok(())
+    }
+
     fn claim(&self, stream: *mut c_void) -> Result<Claim> {
         // SAFETY: the runtime checks the handle.
         match unsafe { (self.table.stream_claim)(stream) } {

@@ -6,7 +6,13 @@
 //! - `enqueue` on a capturing stream adds a graph node, and each launch of the graph runs what `rearm` returns then;
 //! - `export_offset` is stable as long as the allocation lives.
 
+pub mod emulated;
+pub mod musa;
 pub mod reduce;
+pub mod select;
+pub mod staged;
+
+pub use select::runtime;
 
 use std::ffi::c_void;
 use std::os::fd::RawFd;
@@ -62,6 +68,8 @@ pub trait Runtime: Send + Sync {
     fn free(&self, ptr: *mut c_void) -> Result<()>;
     /// The memory that `export_offset` speaks of.
     fn export(&self) -> Result<Option<Export>>;
+    /// Copies bytes into exported memory.
+    fn store(&self, ptr: *mut c_void, bytes: &[u8]) -> Result<()>;
     /// Offset of `ptr` in the exported memory; `None`: plain host memory.
     fn export_offset(&self, ptr: *const u8) -> Option<u64>;
 

@@ -11,6 +11,7 @@ use crate::channel::Region;
 use crate::device::Runtime;
 use crate::err;
 use crate::exec::access::PeerMemory;
+use crate::plan::Planner;
 use crate::sys;
 use crate::transport::{Interest, RecvEnd, SendEnd};
 
@@ -47,6 +48,7 @@ pub struct Core {
     pub name: String,
     pub host: Option<HostView>,
     pub engine: Mutex<Engine>,
+    pub planner: Mutex<Planner>,
     /// Turns given out to tasks, and turns that are over.
     turns: AtomicU64,
     pub(super) turns_done: AtomicU64,
@@ -56,32 +58,45 @@ pub struct Core {
     pub crowded: bool,
     /// Nanoseconds that an operation may wait; 0: for ever.
     pub timeout_ns: u64,
+    /// Bytes of one message.
+    pub piece_bytes: usize,
+}
+
+/// What a [`Core`] is made of.
+pub struct Parts {
+    pub nranks: usize,
+    /// For messages: the communicator as logs name it.
+    pub name: String,
+    pub host: Option<HostView>,
+    pub planner: Planner,
+    pub crowded: bool,
+    pub timeout_ns: u64,
+    pub piece_bytes: usize,
 }
 
 impl Core {
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        rank: Rank,
-        nranks: usize,
-        name: String,
-        host: Option<HostView>,
-        engine: Engine,
-        crowded: bool,
-        timeout_ns: u64,
-    ) -> Self {
+    pub fn new(parts: Parts, engine: Engine) -> Self {
+        let Parts { nranks, name, host, planner, crowded, timeout_ns, piece_bytes } = parts;
         Self {
-            rank,
+            rank: engine.me,
             nranks,
             name,
             host,
             engine: Mutex::new(engine),
+            planner: Mutex::new(planner),
             turns: AtomicU64::new(0),
             turns_done: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             error: OnceLock::new(),
             crowded,
             timeout_ns,
+            piece_bytes,
         }
+    }
+
+    /// Tasks started so far.
+    pub fn operations(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
     }
 
     /// The place of the next task in the order of calls.
@@ -110,6 +125,11 @@ impl Core {
         let error = self.error.get_or_init(|| error).clone();
         self.stopped.store(true, Ordering::Release);
         error
+    }
+
+    /// Makes every later operation of this rank fail with `error`, without a word to the peers.
+    pub fn retire(&self, error: Error) {
+        self.stop(error);
     }
 
     /// Stops this rank with `error` and, through the shared region, the other ranks of the host.
@@ -156,12 +176,10 @@ pub struct Engine {
     pub slots: Option<Slots>,
     pub peers: Vec<PeerMemory>,
     pub runtime: &'static dyn Runtime,
-    /// Bytes of one message.
-    pub piece_bytes: usize,
     /// Sends of at least this many bytes lend the buffer instead of copying, where the peer can reach it.
     pub lend_bytes: usize,
-    pub planner: crate::plan::Planner,
-    links: Box<dyn Links>,
+    /// None once the communicator is closed.
+    links: Option<Box<dyn Links>>,
     sends: [Vec<Option<Box<dyn SendEnd>>>; WIRES],
     recvs: [Vec<Option<Box<dyn RecvEnd>>>; WIRES],
     scratch: Option<sys::Scratch>,
@@ -177,9 +195,7 @@ impl Engine {
         slots: Option<Slots>,
         peers: Vec<PeerMemory>,
         runtime: &'static dyn Runtime,
-        planner: crate::plan::Planner,
         links: Box<dyn Links>,
-        piece_bytes: usize,
     ) -> Self {
         let n = peers.len();
         let watched = peers.iter().enumerate().filter_map(|(rank, p)| match p {
@@ -192,10 +208,8 @@ impl Engine {
             slots,
             peers,
             runtime,
-            piece_bytes,
             lend_bytes: 32 << 10,
-            planner,
-            links,
+            links: Some(links),
             sends: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
             recvs: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
             scratch: None,
@@ -207,7 +221,7 @@ impl Engine {
     pub fn send_end(&mut self, to: Rank, wire: Wire) -> Result<&mut dyn SendEnd> {
         let slot = &mut self.sends[wire as usize][to];
         if slot.is_none() {
-            *slot = Some(self.links.send_end(to, wire)?);
+            *slot = Some(open(&mut self.links)?.send_end(to, wire)?);
         }
         slot.as_deref_mut().map(|end| end as &mut dyn SendEnd).ok_or_else(|| err!(Internal, "no connection to rank {to}"))
     }
@@ -215,7 +229,7 @@ impl Engine {
     pub fn recv_end(&mut self, from: Rank, wire: Wire) -> Result<&mut dyn RecvEnd> {
         let slot = &mut self.recvs[wire as usize][from];
         if slot.is_none() {
-            *slot = Some(self.links.recv_end(from, wire)?);
+            *slot = Some(open(&mut self.links)?.recv_end(from, wire)?);
         }
         slot.as_deref_mut().map(|end| end as &mut dyn RecvEnd).ok_or_else(|| err!(Internal, "no connection from rank {from}"))
     }
@@ -263,8 +277,23 @@ impl Engine {
         self.scratch.as_ref().map(|s| s.as_ptr()).ok_or_else(|| err!(Internal, "no scratch memory"))
     }
 
+    /// Closes every connection and lets go of peers' memory. Operations fail afterwards.
+    pub fn close(&mut self) {
+        self.slots = None;
+        self.links = None;
+        self.sends.iter_mut().flatten().for_each(|end| *end = None);
+        self.recvs.iter_mut().flatten().for_each(|end| *end = None);
+        self.peers.iter_mut().for_each(|peer| *peer = PeerMemory::Remote);
+        self.watched.clear();
+        self.scratch = None;
+    }
+
     /// A watched peer whose process has ended.
     pub fn dead_peer(&self) -> Option<(Rank, u32)> {
         self.watched.iter().find(|(_, p)| !p.is_alive()).map(|(rank, p)| (*rank, p.pid()))
     }
+}
+
+fn open(links: &mut Option<Box<dyn Links>>) -> Result<&mut Box<dyn Links>> {
+    links.as_mut().ok_or_else(|| err!(InvalidUsage, "the communicator was destroyed"))
 }

@@ -103,6 +103,7 @@ pub fn reduction(op: Option<RedOp>, dtype: DataType, nranks: usize) -> (Reductio
             (4, (Reduction { dtype, func: ReduceFn::Sum, post_divide }, Scale::None))
         }
         Some(RedOp::PreMulSum(scalar)) => (5, (plain(ReduceFn::Sum).0, Scale::Value(scalar))),
+        Some(RedOp::PreMulSumAt(at)) => (5, (plain(ReduceFn::Sum).0, Scale::At(at as *const u8))),
     };
     (reduction, scale, code)
 }

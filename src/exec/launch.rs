@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::base::Result;
 use crate::device::{Claim, Runtime, WorkState};
 use crate::exec::engine::Core;
+use crate::exec::gate::{Gate, Joined};
 use crate::exec::job::Job;
 use crate::exec::task::Task;
 use crate::sys;
@@ -23,6 +24,8 @@ pub struct Launch {
     pub core: Arc<Core>,
     pub job: Job,
     pub stream: *mut c_void,
+    /// Further streams that the job is on: it starts when all have come up, and they go on when it is complete.
+    pub joined: SmallVec<[*mut c_void; 0]>,
 }
 
 struct Inline {
@@ -37,12 +40,17 @@ struct Inline {
 pub fn launch_all(runtime: &dyn Runtime, launches: SmallVec<[Launch; 1]>) -> Result<()> {
     let mut inline: SmallVec<[Inline; 1]> = SmallVec::new();
     let mut result = Ok(());
-    for Launch { core, job, stream } in launches {
+    for Launch { core, job, stream, joined } in launches {
+        let gate = (!joined.is_empty()).then(|| Gate::new(joined.len()));
+        for other in joined {
+            let gate = gate.as_ref().map(Arc::clone);
+            result = result.and(gate.map_or(Ok(()), |gate| runtime.enqueue(other, Box::new(Joined::new(gate)))));
+        }
         match runtime.claim(stream) {
-            Ok(Claim::Inline) => inline.push(Inline { task: Task::new(core, job), stream }),
-            Ok(Claim::Busy) => result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job)))),
+            Ok(Claim::Inline) => inline.push(Inline { task: Task::new(core, job).behind(gate), stream }),
+            Ok(Claim::Busy) => result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job).behind(gate)))),
             Ok(Claim::Capturing) => {
-                result = result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job))));
+                result = result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job).behind(gate))));
             }
             Err(error) => result = result.and(Err(error)),
         }
@@ -85,4 +93,21 @@ fn over(deadline: &mut u64, core: &Core) -> bool {
         *deadline = now + if core.crowded { YIELD_BUDGET_NS } else { SPIN_BUDGET_NS };
     }
     now >= *deadline
+}
+
+/// Runs a job to its end on the calling thread, on no stream.
+///
+/// # Errors
+/// Why it failed.
+pub fn run_now(core: &Arc<Core>, job: Job) -> Result<()> {
+    let mut task = Task::new(Arc::clone(core), job);
+    let mut round = 0;
+    loop {
+        match task.advance() {
+            WorkState::Pending => task.rest(round),
+            WorkState::Done => return Ok(()),
+            WorkState::Failed => return core.failure().map_or(Ok(()), Err),
+        }
+        round = round.saturating_add(1);
+    }
 }

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod direct;
 pub mod engine;
+mod gate;
 pub mod job;
 pub mod launch;
 pub mod machine;
@@ -14,7 +15,7 @@ pub mod messages;
 pub mod task;
 
 pub use access::PeerMemory;
-pub use engine::{Core, Engine, Links};
+pub use engine::{Core, Engine, HostView, Links, Parts, Wire};
 pub use job::{BoundOp, Job, Scale};
-pub use launch::{Launch, launch_all};
+pub use launch::{Launch, launch_all, run_now};
 pub use task::Task;

@@ -10,6 +10,7 @@ use crate::device::{Work, WorkState};
 use crate::err;
 use crate::exec::direct::describe;
 use crate::exec::engine::Core;
+use crate::exec::gate::Gate;
 use crate::exec::job::Job;
 use crate::exec::machine::{self, Outcome};
 use crate::sys;
@@ -36,6 +37,8 @@ pub struct Task {
     last_check: u64,
     /// The rank is marked as sleeping; the next round without progress really sleeps.
     armed: Option<Armed>,
+    /// Other streams that the task is on.
+    gate: Option<Arc<Gate>>,
 }
 
 /// Keeps the region alive beside the sleeper's mark in it.
@@ -57,7 +60,12 @@ impl Task {
     }
 
     fn with_turn(core: Arc<Core>, job: Job, turn: Option<u64>) -> Self {
-        Self { core, job, turn, state: WorkState::Pending, waiting_since: 0, last_check: 0, armed: None }
+        Self { core, job, turn, state: WorkState::Pending, waiting_since: 0, last_check: 0, armed: None, gate: None }
+    }
+
+    /// Starts only when all streams of the gate have come up, and opens it at its end.
+    pub fn behind(self, gate: Option<Arc<Gate>>) -> Self {
+        Self { gate, ..self }
     }
 
     pub fn core(&self) -> &Arc<Core> {
@@ -71,6 +79,9 @@ impl Task {
         }
         if self.core.failure().is_some() {
             return self.end(WorkState::Failed);
+        }
+        if self.gate.as_ref().is_some_and(|gate| !gate.all_came()) {
+            return WorkState::Pending;
         }
         // Pairs with the release in `end`: the engine as the previous task left it.
         if self.turn.is_none_or(|turn| self.core.turns_done.load(Ordering::Acquire) < turn) {
@@ -100,6 +111,9 @@ impl Task {
     fn end(&mut self, state: WorkState) -> WorkState {
         self.state = state;
         self.armed = None;
+        if let Some(gate) = &self.gate {
+            gate.open();
+        }
         if let Some(turn) = self.turn {
             // Pairs with the acquire in `advance` and in `Core::idle`.
             self.core.turns_done.fetch_max(turn + 1, Ordering::Release);

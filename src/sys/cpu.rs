@@ -11,6 +11,17 @@ pub fn available() -> usize {
     }
 }
 
+/// The affinity mask of the calling thread, processor 0 in the lowest bit of the first word; all processors when the
+/// system has more than 1024.
+pub fn mask() -> [u64; 16] {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return [u64::MAX; 16] };
+    let mut words = [0u64; 16];
+    for cpu in (0..1024).filter(|cpu| set.is_set(*cpu)) {
+        words[cpu / 64] |= 1 << (cpu % 64);
+    }
+    words
+}
+
 /// Lets another runnable thread have this processor.
 pub fn yield_now() {
     rustix::thread::sched_yield();

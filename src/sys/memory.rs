@@ -71,6 +71,17 @@ impl SharedMap {
         self.pages.len == 0
     }
 
+    /// Copies `N` bytes at `offset` out; `None` when they are not inside. For values that nobody writes meanwhile.
+    pub fn load<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        if offset.checked_add(N)? > self.len() {
+            return None;
+        }
+        let mut out = [0; N];
+        // SAFETY: the range was checked to lie inside the mapping.
+        unsafe { ptr::copy_nonoverlapping(self.as_ptr().add(offset), out.as_mut_ptr(), N) };
+        Some(out)
+    }
+
     pub fn fd(&self) -> SharedFd<'_> {
         SharedFd(self.fd.as_fd())
     }

@@ -61,6 +61,12 @@ impl Process {
         }
     }
 
+    /// [`read_memory`](Self::read_memory) into a slice.
+    pub fn read_bytes(&self, remote: usize, local: &mut [u8]) -> io::Result<()> {
+        // SAFETY: the slice is writable for its length.
+        unsafe { self.read_memory(remote, local.as_mut_ptr(), local.len()) }
+    }
+
     /// Copies `len` bytes at `remote` in that process to `local`.
     ///
     /// # Errors

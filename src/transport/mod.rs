@@ -1,4 +1,6 @@
 //! placeholder until the net branch is merged
+pub mod shm;
+
 use crate::base::Result;
 use std::os::fd::RawFd;
 
