@@ -17,7 +17,7 @@ pub(super) fn problems_once() {
             warn_!("{problem}");
         }
         for (name, entry) in Env::get().without_effect() {
-            info!(Env, "{name} is read without effect: {}", entry.reason);
+            info!(Env, "{name} is read without effect: {}", entry.meaning);
         }
     });
 }

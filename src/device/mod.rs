@@ -10,7 +10,6 @@ pub mod emulated;
 pub mod musa;
 pub mod reduce;
 pub mod select;
-pub mod staged;
 
 pub use select::runtime;
 

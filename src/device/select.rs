@@ -10,9 +10,8 @@ use crate::base::{Error, Result};
 use crate::device::Runtime;
 use crate::device::emulated::{ENTRY, Emulated};
 use crate::device::musa::Source;
-use crate::device::staged::Staged;
 use crate::sys::dl::{self, Library};
-use crate::{err, info};
+use crate::{bail, err, info};
 
 /// Names of runtime libraries, newest first.
 const NAMES: [&str; 5] = ["libmusart.so.5", "libmusart.so.4", "libmusart.so.1.5", "libmusart.so.1.0", "libmusart.so"];
@@ -34,8 +33,8 @@ pub fn runtime() -> Result<&'static dyn Runtime> {
 fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
     let (source, place) = locate(named)?;
     let runtime: Box<dyn Runtime> = match Emulated::load(&source)? {
-        Some(emulated) if !hide_extension(named) => Box::new(emulated),
-        _ => Box::new(Staged::load(&source)?),
+        Some(emulated) => Box::new(emulated),
+        None => bail!(Unsupported, "the device runtime {place} is not the emulated one; this version runs on that only"),
     };
     info!(Init, "Device runtime: {} ({place})", runtime.version_name());
     // The functions must stay callable as long as the process lives.
@@ -45,16 +44,11 @@ fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
     Ok(runtime)
 }
 
-/// `MCCL_DEVICE_RUNTIME=staged` treats whatever is found as a real device, whose memory the host must not touch.
-fn hide_extension(named: Option<&str>) -> bool {
-    named == Some("staged")
-}
-
 fn locate(named: Option<&str>) -> Result<(Source, String)> {
     match named {
         Some("emu") => return beside_us().ok_or_else(|| err!(System, "MCCL_DEVICE_RUNTIME: emu: no {} beside {}", EMULATED[0], folder())),
-        Some(name) if name != "staged" => return open(name).map(|library| (Source::File(library), name.into())),
-        _ => {}
+        Some(name) => return open(name).map(|library| (Source::File(library), name.into())),
+        None => {}
     }
     if dl::default_symbol(ENTRY).is_some() || dl::default_symbol(c"musaGetDeviceCount").is_some() {
         return Ok((Source::Process, "loaded by the program".into()));

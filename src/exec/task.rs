@@ -64,8 +64,9 @@ impl Task {
     }
 
     /// Starts only when all streams of the gate have come up, and opens it at its end.
-    pub fn behind(self, gate: Option<Arc<Gate>>) -> Self {
-        Self { gate, ..self }
+    pub fn behind(mut self, gate: Option<Arc<Gate>>) -> Self {
+        self.gate = gate;
+        self
     }
 
     pub fn core(&self) -> &Arc<Core> {
