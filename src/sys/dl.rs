@@ -52,6 +52,7 @@ pub fn default_symbol(symbol: &CStr) -> Option<NonNull<c_void>> {
 /// File of the shared object (or program) that contains `address`, a function's for example.
 pub fn object_containing(address: *const c_void) -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    let address = std::ptr::without_provenance(address.addr());
     // SAFETY: dladdr only compares the address with the loaded objects' ranges and fills the struct we own.
     let (found, info) = unsafe { (libc::dladdr(address, info.as_mut_ptr()), info.assume_init()) };
     if found == 0 || info.dli_fname.is_null() {
