@@ -12,6 +12,7 @@ use crate::algo::Step;
 use crate::base::types::{Collective, DataType, RedOp};
 use crate::base::Result;
 use crate::comm::{self, Comm, InitRequest};
+use crate::device::Stream;
 use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all};
 use crate::plan::{Algorithm, Geometry, Plan};
 use crate::{bail, err, info};
@@ -187,10 +188,10 @@ fn build<'a>(comm: &Comm, ops: impl Iterator<Item = &'a Op> + Clone) -> Result<O
         let calls: Vec<&Op> = ops.clone().filter(|op| is_p2p(op)).collect();
         push_p2p(core, &mut job, &calls)?;
     }
-    let mut streams: SmallVec<[*mut c_void; 1]> = SmallVec::new();
+    let mut streams: SmallVec<[Stream; 1]> = SmallVec::new();
     for op in ops {
-        if !streams.contains(&op.stream) {
-            streams.push(op.stream);
+        if !streams.contains(&Stream(op.stream)) {
+            streams.push(Stream(op.stream));
         }
     }
     let Some(stream) = streams.first().copied().filter(|_| !job.is_empty()) else { return Ok(None) };

@@ -192,7 +192,7 @@ impl Region {
 }
 
 #[cfg(test)]
-pub(super) fn test_region(ranks: usize, fifo_bytes: usize) -> Region {
+pub fn test_region(ranks: usize, fifo_bytes: usize) -> Region {
     let layout = Layout::new(ranks, fifo_bytes);
     #[repr(align(4096))]
     #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! What a caller may set per communicator.
 
 /// Settings of `mcclConfig_t`, already checked; `None` is "choose".
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Calls return when done; otherwise they may return `InProgress`.
     pub blocking: bool,

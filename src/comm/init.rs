@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::base::env::Env;
+use crate::base::env::{AddressFamily, Env};
 use crate::base::types::Rank;
 use crate::base::{Error, Result};
 use crate::bootstrap::{self, JoinRequest, Patience, Session, local};
@@ -18,7 +18,7 @@ use crate::exec::{Core, Engine, HostView, Parts, PeerMemory};
 use crate::plan::{Choice, Planner, Shape};
 use crate::topo::HostId;
 use crate::transport::socket::SocketHub;
-use crate::{bail, err, info, sys, warn_};
+use crate::{bail, err, sys, warn_};
 
 /// A day: what "without limit" means to the bootstrap.
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
@@ -116,7 +116,12 @@ fn connect(comm: &Comm, request: &InitRequest) -> Result<()> {
 
 fn settings() -> bootstrap::Settings {
     let env = Env::get();
-    bootstrap::Settings { ifname: env.socket_ifname.clone(), family: env.socket_family.into() }
+    let family = match env.socket_family {
+        AddressFamily::Any => bootstrap::Family::Any,
+        AddressFamily::V4 => bootstrap::Family::V4,
+        AddressFamily::V6 => bootstrap::Family::V6,
+    };
+    bootstrap::Settings { ifname: env.socket_ifname.clone(), family, near: None }
 }
 
 struct Maker<'a> {
@@ -150,12 +155,11 @@ impl Maker<'_> {
         let payload = self.describe(hub.addresses(), &mut probe)?.encode();
         let patience = self.patience();
         let mut session = bootstrap::join(JoinRequest {
-            id,
+            id: &id,
             rank,
             nranks,
             payload,
             patience: patience.clone(),
-            settings: settings(),
         })?;
         let world = self.world(&session)?;
         let host = self.share(&world, &key, &patience)?;
@@ -207,7 +211,7 @@ impl Maker<'_> {
 
     fn world(&self, session: &Session) -> Result<World> {
         let infos: Vec<RankInfo> =
-            session.payloads.iter().map(|p| RankInfo::decode(p)).collect::<Result<_>>()?;
+            session.payloads().iter().map(|p| RankInfo::decode(p)).collect::<Result<_>>()?;
         info::check_alike(&infos, self.comm.rank)?;
         let mine = &infos[self.comm.rank];
         let shared = infos.iter().all(|i| !i.no_shm);

@@ -7,7 +7,7 @@ use mccl_emu_ext::{ExtTable, HeapInfo, Pollable, PollableVTable, StreamInfo};
 
 use crate::base::Result;
 use crate::device::musa::{MusaApi, Source};
-use crate::device::{Claim, Export, Runtime, Work, WorkState};
+use crate::device::{Claim, Export, Runtime, Stream, Work, WorkState};
 use crate::err;
 
 /// Name under which the runtime exports its extension.
@@ -50,10 +50,10 @@ impl Emulated {
     }
 
     /// Device of a stream, and whether it is being captured.
-    pub fn stream_info(&self, stream: *mut c_void) -> Result<StreamInfo> {
+    pub fn stream_info(&self, stream: Stream) -> Result<StreamInfo> {
         let mut info = StreamInfo::default();
         // SAFETY: a valid place; the runtime checks the handle.
-        self.api.check("stream", unsafe { (self.table.stream_info)(stream, &mut info) })?;
+        self.api.check("stream", unsafe { (self.table.stream_info)(stream.0, &mut info) })?;
         Ok(info)
     }
 }
@@ -108,30 +108,30 @@ impl Runtime for Emulated {
         Ok(())
     }
 
-    fn claim(&self, stream: *mut c_void) -> Result<Claim> {
+    fn claim(&self, stream: Stream) -> Result<Claim> {
         // SAFETY: the runtime checks the handle.
-        match unsafe { (self.table.stream_claim)(stream) } {
+        match unsafe { (self.table.stream_claim)(stream.0) } {
             ext::CLAIM_OK => Ok(Claim::Inline),
             ext::CLAIM_BUSY => Ok(Claim::Busy),
             ext::CLAIM_CAPTURING => Ok(Claim::Capturing),
-            _ => Err(err!(InvalidArgument, "stream {stream:p} is not a stream of the device runtime (was it destroyed?)")),
+            _ => Err(err!(InvalidArgument, "stream {:p} is not a stream of the device runtime (was it destroyed?)", stream.0)),
         }
     }
 
-    fn release(&self, stream: *mut c_void) {
+    fn release(&self, stream: Stream) {
         // SAFETY: the caller holds the claim.
-        unsafe { (self.table.stream_release)(stream) }
+        unsafe { (self.table.stream_release)(stream.0) }
     }
 
-    fn hand_over(&self, stream: *mut c_void, work: Box<dyn Work>) {
+    fn hand_over(&self, stream: Stream, work: Box<dyn Work>) {
         // SAFETY: the caller holds the claim; the runtime drops the context exactly once.
-        unsafe { (self.table.stream_hand_over)(stream, into_pollable(work)) }
+        unsafe { (self.table.stream_hand_over)(stream.0, into_pollable(work)) }
     }
 
-    fn enqueue(&self, stream: *mut c_void, work: Box<dyn Work>) -> Result<()> {
+    fn enqueue(&self, stream: Stream, work: Box<dyn Work>) -> Result<()> {
         let pollable = into_pollable(work);
         // SAFETY: the runtime checks the handle, and drops the context exactly once if it takes it.
-        let code = unsafe { (self.table.stream_enqueue)(stream, pollable) };
+        let code = unsafe { (self.table.stream_enqueue)(stream.0, pollable) };
         if code != 0 {
             // SAFETY: the context was not taken, so it is still the one that was just made.
             unsafe { drop_work(pollable.ctx) };

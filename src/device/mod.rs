@@ -18,6 +18,13 @@ use std::os::fd::RawFd;
 
 use crate::base::Result;
 
+/// A stream handle of the runtime, as the caller passed it; only the runtime looks behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(pub *mut c_void);
+
+// SAFETY: an opaque value to this library; runtimes take handles on any thread.
+unsafe impl Send for Stream {}
+
 /// State of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkState {
@@ -72,10 +79,10 @@ pub trait Runtime: Send + Sync {
     /// Offset of `ptr` in the exported memory; `None`: plain host memory.
     fn export_offset(&self, ptr: *const u8) -> Option<u64>;
 
-    fn claim(&self, stream: *mut c_void) -> Result<Claim>;
-    fn release(&self, stream: *mut c_void);
-    fn hand_over(&self, stream: *mut c_void, work: Box<dyn Work>);
-    fn enqueue(&self, stream: *mut c_void, work: Box<dyn Work>) -> Result<()>;
+    fn claim(&self, stream: Stream) -> Result<Claim>;
+    fn release(&self, stream: Stream);
+    fn hand_over(&self, stream: Stream, work: Box<dyn Work>);
+    fn enqueue(&self, stream: Stream, work: Box<dyn Work>) -> Result<()>;
     /// Polls other work of this process once.
     fn help(&self);
 }

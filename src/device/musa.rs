@@ -27,7 +27,7 @@ impl MusaApi {
         macro_rules! function {
             ($name:literal) => {
                 // SAFETY: the symbol of this name has this signature in every MUSA runtime library.
-                unsafe { std::mem::transmute(get($name)?.as_ptr()) }
+                unsafe { std::mem::transmute::<*mut c_void, _>(get($name)?.as_ptr()) }
             };
         }
         Ok(Self {

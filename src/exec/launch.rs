@@ -1,11 +1,10 @@
 //! Puts tasks on their streams: inline first, then handed over to the runtime.
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::base::Result;
-use crate::device::{Claim, Runtime, WorkState};
+use crate::device::{Claim, Runtime, Stream, WorkState};
 use crate::exec::engine::Core;
 use crate::exec::gate::{Gate, Joined};
 use crate::exec::job::Job;
@@ -23,14 +22,14 @@ const ROUNDS: u32 = 32;
 pub struct Launch {
     pub core: Arc<Core>,
     pub job: Job,
-    pub stream: *mut c_void,
+    pub stream: Stream,
     /// Further streams that the job is on: it starts when all have come up, and they go on when it is complete.
-    pub joined: SmallVec<[*mut c_void; 0]>,
+    pub joined: SmallVec<[Stream; 0]>,
 }
 
 struct Inline {
     task: Task,
-    stream: *mut c_void,
+    stream: Stream,
 }
 
 /// Starts all jobs, in this order, and polls those whose stream is idle for a short while, all together.

@@ -11,6 +11,7 @@ use crate::exec::direct::describe;
 use crate::exec::engine::Engine;
 use crate::exec::job::{BoundOp, LaneState};
 use crate::exec::machine::{Outcome, wire_of};
+use crate::plan::Algorithm;
 use crate::{bail, err};
 
 const LENT: u64 = 1 << 63;
@@ -46,7 +47,7 @@ pub fn send(engine: &mut Engine, op: &BoundOp, lane: &mut LaneState, to: Rank, s
         return Ok(Outcome::Done);
     }
     let (skip, len) = piece(op, lane, src);
-    let lend = lane.piece == 0 && may_lend(engine, op, lane, to, src);
+    let lend = lane.piece == 0 && may_lend(engine, op, to, src);
     let from = op.at(src, skip);
     let place = lend.then(|| engine.place(from));
     let end = engine.send_end(to, wire)?;
@@ -65,10 +66,10 @@ pub fn send(engine: &mut Engine, op: &BoundOp, lane: &mut LaneState, to: Rank, s
     Ok(if lane.lent { Outcome::Waiting } else { Outcome::Done })
 }
 
-/// Whether the peer can read the whole block in place, and whether that pays. Only for lanes that do nothing else.
-fn may_lend(engine: &Engine, op: &BoundOp, lane: &LaneState, to: Rank, src: Block) -> bool {
-    let alone = op.plan.program.lanes[lane.lane].steps.len() == 1;
-    alone
+/// Whether the peer can read the whole block in place, and whether that pays. In pairwise programs the other end is a plain
+/// receive; elsewhere it may reduce or forward pieces.
+fn may_lend(engine: &Engine, op: &BoundOp, to: Rank, src: Block) -> bool {
+    op.plan.algorithm == Algorithm::Pairwise
         && op.block(src).1 * op.elem() >= engine.lend_bytes
         && engine.peers[to].reaches(engine.place(op.at(src, 0)))
 }

@@ -14,6 +14,9 @@ pub mod machine;
 pub mod messages;
 pub mod task;
 
+#[cfg(test)]
+mod tests;
+
 pub use access::PeerMemory;
 pub use engine::{Core, Engine, HostView, Links, Parts, Wire};
 pub use job::{BoundOp, Job, Scale};

@@ -1,5 +1,6 @@
 //! placeholder until the net branch is merged
 pub mod shm;
+pub mod socket;
 
 use crate::base::Result;
 use std::os::fd::RawFd;
