@@ -22,7 +22,6 @@ pub fn entry(call: &'static str, act: impl FnOnce() -> Result<()>) -> i32 {
 
 /// Runs a driver call, which keeps no last error.
 #[inline]
-#[allow(dead_code)]
 pub fn driver_entry(call: &'static str, act: impl FnOnce() -> Result<()>) -> i32 {
     guarded(call, act).map_or_else(|error| error.0, |()| 0)
 }

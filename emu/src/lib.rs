@@ -8,5 +8,6 @@
 pub mod core;
 pub mod ext;
 mod guard;
+pub mod musa;
 pub mod musart;
 pub mod sys;

@@ -17,7 +17,7 @@ const MIN_SPAN: usize = 1 << 20;
 pub struct Heap {
     fd: OwnedFd,
     map: Mapping,
-    name: String,
+    key: u64,
     span: usize,
     limit: usize,
     devices: Vec<Mutex<SpanAllocator>>,
@@ -38,15 +38,15 @@ pub struct Block {
 impl Heap {
     /// Makes the file and maps it, with smaller spans where address space is limited.
     pub fn new(config: &Config) -> Result<Self> {
-        let name = format!("mccl-emu-heap-{:016x}", random_u64()?);
+        let key = random_u64()?;
         let mut span = SPAN.max(config.memory.next_power_of_two() * 2);
         loop {
             let len = span * config.devices;
-            let fd = memfd(&name, len)?;
+            let fd = memfd(&name(key), len)?;
             match Mapping::shared(fd.as_raw_fd(), 0, len) {
                 Ok(map) => {
                     let devices = (0..config.devices).map(|_| Mutex::new(SpanAllocator::new(span))).collect();
-                    return Ok(Self { fd, map, name, span, limit: config.memory.min(span), devices });
+                    return Ok(Self { fd, map, key, span, limit: config.memory.min(span), devices });
                 }
                 Err(_) if span > MIN_SPAN => span /= 2,
                 Err(error) => return Err(error.into()),
@@ -124,10 +124,15 @@ impl Heap {
         self.fd.as_raw_fd()
     }
 
-    /// Name of the memory file, with a random key that tells this heap from every other.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// A random number that tells this heap from every other.
+    pub fn key(&self) -> u64 {
+        self.key
     }
+}
+
+/// Name of the memory file of a heap.
+pub fn name(key: u64) -> String {
+    format!("mccl-emu-heap-{key:016x}")
 }
 
 const _: () = assert!(MIN_SPAN.is_multiple_of(PAGE));

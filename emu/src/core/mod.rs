@@ -12,6 +12,7 @@ pub mod fence;
 pub mod graph;
 pub mod graph_run;
 pub mod heap;
+pub mod ipc;
 pub mod ipc_event;
 pub mod memory;
 pub mod order;
@@ -25,6 +26,7 @@ pub mod stream;
 pub mod sync;
 pub mod thread;
 pub mod user_object;
+pub mod vmm;
 pub mod work;
 pub mod worker;
 

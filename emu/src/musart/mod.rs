@@ -4,6 +4,8 @@ pub mod device;
 pub mod error;
 pub mod event;
 pub mod graph;
+pub mod ipc;
 pub mod memory;
+pub mod per_thread;
 pub mod stream;
 pub mod types;
