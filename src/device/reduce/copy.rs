@@ -1,6 +1,6 @@
 //! Copies, and the writing of large results past the caches.
 
-use super::tiles::{Job, Kernel};
+use super::job::{Job, Kernel};
 
 /// Copies `bytes` from `src` to `dst`.
 ///

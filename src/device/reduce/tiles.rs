@@ -1,47 +1,9 @@
 //! The loop over inputs: a tile of registers is filled from every input in turn and written to every output.
 
 use super::Input;
+use super::func::Func;
+use super::job::Job;
 use super::lanes::Lanes;
-
-/// What a kernel is asked to do. A kernel's caller promises what [`super::reduce_many`] asks of its own.
-pub(super) struct Job<'a> {
-    /// At least one.
-    pub(super) inputs: &'a [Input],
-    pub(super) outputs: &'a [*mut u8],
-    /// Elements.
-    pub(super) count: usize,
-    /// Bytes of one element.
-    pub(super) size: usize,
-    /// Divide the result by this; integers only.
-    pub(super) divisor: Option<u32>,
-}
-
-/// A kernel for one element type and function: reduces `count` elements from element `start` of the job's inputs, and
-/// writes them at byte `start * size` of the given outputs.
-pub(super) type Kernel = unsafe fn(&Job<'_>);
-
-/// One of the four functions, on registers.
-pub(super) trait Func {
-    fn combine<L: Lanes>(a: L, b: L) -> L;
-}
-
-macro_rules! func {
-    ($name:ident, $method:ident) => {
-        pub(super) struct $name;
-
-        impl Func for $name {
-            #[inline(always)]
-            fn combine<L: Lanes>(a: L, b: L) -> L {
-                a.$method(b)
-            }
-        }
-    };
-}
-
-func!(Sum, sum);
-func!(Prod, prod);
-func!(Max, max);
-func!(Min, min);
 
 /// Registers in a tile: enough to hide the latency of the arithmetic.
 const TILE: usize = 4;
@@ -84,11 +46,8 @@ unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
         for input in &job.inputs[1..] {
             let next = load::<L, W>(input, offset);
             for k in 0..W {
-                acc[k] = F::combine(acc[k], next[k]);
+                acc[k] = F::lanes(acc[k], next[k]);
             }
-        }
-        if let Some(d) = job.divisor {
-            acc = acc.map(|a| a.divide(d));
         }
         for &output in job.outputs {
             for k in 0..W {
@@ -129,10 +88,7 @@ unsafe fn rest<L: Lanes, F: Func>(job: &Job<'_>, at: usize) {
     unsafe {
         let mut acc = load_rest::<L>(&job.inputs[0], offset, n);
         for input in &job.inputs[1..] {
-            acc = F::combine(acc, load_rest(input, offset, n));
-        }
-        if let Some(d) = job.divisor {
-            acc = acc.divide(d);
+            acc = F::lanes(acc, load_rest(input, offset, n));
         }
         for &output in job.outputs {
             acc.store_part(output.add(offset), n);
