@@ -13,5 +13,12 @@ pub(super) struct Job<'a> {
     pub(super) divisor: Option<u32>,
 }
 
+impl Job<'_> {
+    /// Whether an output is also an input.
+    pub(super) fn reads(&self, output: *mut u8) -> bool {
+        self.inputs.iter().any(|i| std::ptr::eq(i.ptr, output))
+    }
+}
+
 /// Runs a job on elements of one type with one function.
 pub(super) type Kernel = unsafe fn(&Job<'_>);

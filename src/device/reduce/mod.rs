@@ -109,7 +109,7 @@ pub unsafe fn reduce_streaming(
         if inputs.len() == 1 && inputs[0].scale.is_none() && divisor.is_none() {
             copy::copy_many(inputs[0].ptr, outputs, count * r.dtype.size(), footprint);
         } else {
-            copy::reduce(dispatch::kernel(r.dtype, r.func), &job, footprint);
+            copy::reduce(dispatch::kernel(r.dtype, r.func), &job, r.dtype.size(), footprint);
         }
     }
 }

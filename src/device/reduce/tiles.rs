@@ -63,11 +63,12 @@ unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
 /// `W * L::N` elements are readable there.
 #[inline(always)]
 unsafe fn load<L: Lanes, const W: usize>(input: &Input, offset: usize) -> [L; W] {
-    // SAFETY: the caller's promise.
-    let mut registers: [L; W] = std::array::from_fn(
-        #[inline(always)]
-        |k| unsafe { L::load(input.ptr.add(offset + k * L::N * L::SIZE)) },
-    );
+    // SAFETY: the caller's promise. (A loop, as a closure would not always become part of the kernel.)
+    let mut registers = [unsafe { L::load(input.ptr.add(offset)) }; W];
+    for (k, r) in registers.iter_mut().enumerate().skip(1) {
+        // SAFETY: the caller's promise.
+        *r = unsafe { L::load(input.ptr.add(offset + k * L::N * L::SIZE)) };
+    }
     if let Some(scale) = input.scale {
         let factor = L::splat(scale.0);
         for r in &mut registers {

@@ -214,24 +214,27 @@ impl Format for Fp8E5M2 {
 unsafe fn narrow_fp8<const SHIFT: u32, const REBIAS: i32>(x: __m512, largest: f32) -> __m128i {
     // SAFETY: the caller's promise.
     unsafe {
-        let splat = |x: i32| x86::_mm512_set1_epi32(x);
         let bits = x86::_mm512_castps_si512(x);
         let nan = x86::_mm512_cmp_ps_mask::<{ x86::_CMP_UNORD_Q }>(x, x);
-        let magnitude = x86::_mm512_and_si512(bits, splat(i32::MAX));
-        let abs = x86::_mm512_min_epu32(magnitude, splat(largest.to_bits() as i32));
+        let magnitude = x86::_mm512_and_si512(bits, x86::_mm512_set1_epi32(i32::MAX));
+        let abs = x86::_mm512_min_epu32(magnitude, x86::_mm512_set1_epi32(largest.to_bits() as i32));
 
-        let odd = x86::_mm512_and_si512(x86::_mm512_srli_epi32::<SHIFT>(abs), splat(1));
-        let bias = splat((1 << (SHIFT - 1)) - 1 - (REBIAS << 23));
+        let odd = x86::_mm512_and_si512(x86::_mm512_srli_epi32::<SHIFT>(abs), x86::_mm512_set1_epi32(1));
+        let bias = x86::_mm512_set1_epi32((1 << (SHIFT - 1)) - 1 - (REBIAS << 23));
         let normal =
             x86::_mm512_srli_epi32::<SHIFT>(x86::_mm512_add_epi32(abs, x86::_mm512_add_epi32(odd, bias)));
         let magic = (REBIAS + 1 + SHIFT as i32) << 23;
-        let sum = x86::_mm512_add_ps(x86::_mm512_castsi512_ps(abs), x86::_mm512_castsi512_ps(splat(magic)));
-        let subnormal = x86::_mm512_sub_epi32(x86::_mm512_castps_si512(sum), splat(magic));
+        let sum = x86::_mm512_add_ps(
+            x86::_mm512_castsi512_ps(abs),
+            x86::_mm512_castsi512_ps(x86::_mm512_set1_epi32(magic)),
+        );
+        let subnormal = x86::_mm512_sub_epi32(x86::_mm512_castps_si512(sum), x86::_mm512_set1_epi32(magic));
 
-        let small = x86::_mm512_cmplt_epi32_mask(abs, splat((REBIAS + 1) << 23));
+        let small = x86::_mm512_cmplt_epi32_mask(abs, x86::_mm512_set1_epi32((REBIAS + 1) << 23));
         let number = x86::_mm512_mask_mov_epi32(normal, small, subnormal);
-        let sign = x86::_mm512_and_si512(x86::_mm512_srli_epi32::<24>(bits), splat(0x80));
-        let result = x86::_mm512_mask_mov_epi32(x86::_mm512_or_si512(number, sign), nan, splat(0x7f));
+        let sign = x86::_mm512_and_si512(x86::_mm512_srli_epi32::<24>(bits), x86::_mm512_set1_epi32(0x80));
+        let result =
+            x86::_mm512_mask_mov_epi32(x86::_mm512_or_si512(number, sign), nan, x86::_mm512_set1_epi32(0x7f));
         x86::_mm512_cvtepi32_epi8(result)
     }
 }
