@@ -15,9 +15,17 @@ const TILE: usize = 4;
 /// function this is inlined into.
 #[inline(always)]
 pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
-    let mut done = 0;
-    // SAFETY: `done` plus the elements of each step never exceeds `count`.
+    let scaled = job.inputs.iter().any(|i| i.scale.is_some());
+    // SAFETY: the caller's promise; each loop and `rest` start where the one before has ended, and no step reaches
+    // beyond `count`.
     unsafe {
+        let mut done = match (job.inputs.len(), scaled) {
+            (2, false) => tiles_of::<L, F, 2>(job),
+            (3, false) => tiles_of::<L, F, 3>(job),
+            (4, false) => tiles_of::<L, F, 4>(job),
+            (8, false) => tiles_of::<L, F, 8>(job),
+            _ => 0,
+        };
         while job.count - done >= TILE * L::N {
             tile::<L, F, TILE>(job, done);
             done += TILE * L::N;
@@ -32,6 +40,32 @@ pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
     }
 }
 
+/// Reduces all full tiles of a job with `I` inputs, none of them scaled, and returns how many elements these are.
+///
+/// # Safety
+/// As [`reduce`]; the job has `I` inputs.
+#[inline(always)]
+unsafe fn tiles_of<L: Lanes, F: Func, const I: usize>(job: &Job<'_>) -> usize {
+    let mut inputs = [Input { ptr: std::ptr::null(), scale: None }; I];
+    for (copy, input) in inputs.iter_mut().zip(job.inputs) {
+        copy.ptr = input.ptr;
+    }
+    let mut done = 0;
+    while job.count - done >= TILE * L::N {
+        let offset = done * L::SIZE;
+        // SAFETY: a tile from `done` lies within `count`; all loads come before all stores, so an output may be an input.
+        unsafe {
+            let mut acc = load::<L, TILE>(&inputs[0], offset);
+            for input in &inputs[1..] {
+                combine::<L, F, TILE>(&mut acc, load(input, offset));
+            }
+            store(&acc, job.outputs, offset);
+        }
+        done += TILE * L::N;
+    }
+    done
+}
+
 /// Reduces `W` full registers from element `at`.
 ///
 /// # Safety
@@ -44,15 +78,29 @@ unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
     unsafe {
         let mut acc = load::<L, W>(&job.inputs[0], offset);
         for input in &job.inputs[1..] {
-            let next = load::<L, W>(input, offset);
-            for k in 0..W {
-                acc[k] = F::lanes(acc[k], next[k]);
-            }
+            combine::<L, F, W>(&mut acc, load(input, offset));
         }
-        for &output in job.outputs {
-            for k in 0..W {
-                acc[k].store(output.add(offset + k * L::N * L::SIZE));
-            }
+        store(&acc, job.outputs, offset);
+    }
+}
+
+#[inline(always)]
+fn combine<L: Lanes, F: Func, const W: usize>(acc: &mut [L; W], next: [L; W]) {
+    for k in 0..W {
+        acc[k] = F::lanes(acc[k], next[k]);
+    }
+}
+
+/// Writes registers to byte `offset` of every output.
+///
+/// # Safety
+/// `W * L::N` elements are writable there.
+#[inline(always)]
+unsafe fn store<L: Lanes, const W: usize>(acc: &[L; W], outputs: &[*mut u8], offset: usize) {
+    for &output in outputs {
+        for (k, register) in acc.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { register.store(output.add(offset + k * L::N * L::SIZE)) }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod avx2;
 mod avx512;
+mod brain512;
 mod narrow512;
 
 pub(super) use avx2::TABLE as AVX2;

@@ -161,6 +161,7 @@ ordered!(min_pd, __m256d, x86::_mm256_min_pd, x86::_mm256_or_pd, _mm256_cmp_pd, 
 
 /// How eight elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs included.
 trait Format: Copy {
+    type Element: Element<Acc = f32>;
     /// The register that holds eight elements.
     type Raw: Copy;
 
@@ -200,11 +201,9 @@ impl<S: Format> Lanes for Single<S> {
     }
     #[inline(always)]
     fn splat(bits: u64) -> Self {
-        // SAFETY: as above; the first lane's element is in the low bytes of `bits`.
-        unsafe {
-            let first = Self::load_part(bits.to_le_bytes().as_ptr(), 1);
-            Self::new(x86::_mm256_broadcastss_ps(x86::_mm256_castps256_ps128(first.0)))
-        }
+        let value = S::Element::from_bits(bits).widen();
+        // SAFETY: as above.
+        Self::new(unsafe { x86::_mm256_set1_ps(value) })
     }
     #[inline(always)]
     fn sum(self, b: Self) -> Self {
@@ -238,6 +237,7 @@ impl<S: Format> Lanes for Single<S> {
 struct Plain;
 
 impl Format for Plain {
+    type Element = f32;
     type Raw = __m256;
 
     #[inline(always)]
@@ -255,6 +255,7 @@ impl Format for Plain {
 struct Half;
 
 impl Format for Half {
+    type Element = F16;
     type Raw = __m128i;
 
     #[inline(always)]
@@ -274,6 +275,7 @@ impl Format for Half {
 struct Brain;
 
 impl Format for Brain {
+    type Element = Bf16;
     type Raw = __m128i;
 
     #[inline(always)]

@@ -10,7 +10,8 @@ use super::super::func::{Func, Max, Min, Prod, Sum};
 use super::super::job::{Job, Kernel};
 use super::super::lanes::Lanes;
 use super::super::tiles;
-use super::narrow512::{Brain, Fp8E4M3, Fp8E5M2, Half, Plain, Single};
+use super::brain512::Brain;
+use super::narrow512::{Fp8E4M3, Fp8E5M2, Half, Plain, Single};
 use super::{binary, memory};
 
 pub(in super::super) static TABLE: Table = Table {
@@ -25,7 +26,7 @@ pub(in super::super) static TABLE: Table = Table {
         row!(kernel, F16, Single<Half>),
         row!(kernel, f32, Single<Plain>),
         row!(kernel, f64, F64),
-        row!(kernel, Bf16, Single<Brain>),
+        row!(kernel, Bf16, Brain),
         row!(kernel, E4M3, Single<Fp8E4M3>),
         row!(kernel, E5M2, Single<Fp8E5M2>),
     ],

@@ -4,11 +4,13 @@ use std::arch::x86_64 as x86;
 use std::arch::x86_64::{__m128i, __m256i, __m512, __m512i};
 use std::marker::PhantomData;
 
+use super::super::element::{E4M3, E5M2, Element, F16};
 use super::super::lanes::Lanes;
 use super::avx512::{Raw, max_ps, min_ps};
 
 /// How sixteen elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs included.
 pub(super) trait Format: Copy {
+    type Element: Element<Acc = f32>;
     /// The register that holds sixteen elements.
     type Raw: Raw;
 
@@ -58,11 +60,9 @@ impl<S: Format> Lanes for Single<S> {
     }
     #[inline(always)]
     fn splat(bits: u64) -> Self {
-        // SAFETY: as above; the first lane's element is in the low bytes of `bits`.
-        unsafe {
-            let first = Self::load_part(bits.to_le_bytes().as_ptr(), 1);
-            Self::new(x86::_mm512_broadcastss_ps(x86::_mm512_castps512_ps128(first.0)))
-        }
+        let value = S::Element::from_bits(bits).widen();
+        // SAFETY: as above.
+        Self::new(unsafe { x86::_mm512_set1_ps(value) })
     }
     #[inline(always)]
     fn sum(self, b: Self) -> Self {
@@ -96,6 +96,7 @@ impl<S: Format> Lanes for Single<S> {
 pub(super) struct Plain;
 
 impl Format for Plain {
+    type Element = f32;
     type Raw = __m512i;
 
     #[inline(always)]
@@ -117,6 +118,7 @@ pub(super) struct Half;
 const NEAREST: i32 = x86::_MM_FROUND_TO_NEAREST_INT | x86::_MM_FROUND_NO_EXC;
 
 impl Format for Half {
+    type Element = F16;
     type Raw = __m256i;
 
     #[inline(always)]
@@ -131,38 +133,12 @@ impl Format for Half {
     }
 }
 
-/// bf16.
-#[derive(Clone, Copy)]
-pub(super) struct Brain;
-
-impl Format for Brain {
-    type Raw = __m256i;
-
-    #[inline(always)]
-    unsafe fn widen(raw: __m256i) -> __m512 {
-        // SAFETY: the caller's promise.
-        unsafe { x86::_mm512_castsi512_ps(x86::_mm512_slli_epi32::<16>(x86::_mm512_cvtepu16_epi32(raw))) }
-    }
-    #[inline(always)]
-    unsafe fn narrow(x: __m512) -> __m256i {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let bits = x86::_mm512_castps_si512(x);
-            let odd = x86::_mm512_and_si512(x86::_mm512_srli_epi32::<16>(bits), x86::_mm512_set1_epi32(1));
-            let rounded =
-                x86::_mm512_add_epi32(bits, x86::_mm512_add_epi32(odd, x86::_mm512_set1_epi32(0x7fff)));
-            let nan = x86::_mm512_cmp_ps_mask::<{ x86::_CMP_UNORD_Q }>(x, x);
-            let result = x86::_mm512_mask_or_epi32(rounded, nan, bits, x86::_mm512_set1_epi32(0x0040_0000));
-            x86::_mm512_cvtepi32_epi16(x86::_mm512_srli_epi32::<16>(result))
-        }
-    }
-}
-
 /// E4M3, by way of f16.
 #[derive(Clone, Copy)]
 pub(super) struct Fp8E4M3;
 
 impl Format for Fp8E4M3 {
+    type Element = E4M3;
     type Raw = __m128i;
 
     #[inline(always)]
@@ -192,6 +168,7 @@ impl Format for Fp8E4M3 {
 pub(super) struct Fp8E5M2;
 
 impl Format for Fp8E5M2 {
+    type Element = E5M2;
     type Raw = __m128i;
 
     #[inline(always)]
