@@ -91,8 +91,8 @@ pub(super) const fn e4m3_to_f32(b: u8) -> f32 {
 pub(super) const fn f32_to_e4m3(x: f32) -> u8 {
     let abs = x.to_bits() & MAGNITUDE;
     let sign = (x.to_bits() >> 24) & 0x80;
-    // 448 + half a step of 32 would round to even, which is 448.
-    let number = if abs > 464f32.to_bits() { 0x7e } else { E4M3.round(abs) };
+    let largest = 448f32.to_bits();
+    let number = E4M3.round(if abs > largest { largest } else { abs });
     (if abs > INFINITY { 0x7f } else { sign | number }) as u8
 }
 
@@ -110,7 +110,7 @@ pub(super) const fn e5m2_to_f32(b: u8) -> f32 {
 pub(super) const fn f32_to_e5m2(x: f32) -> u8 {
     let abs = x.to_bits() & MAGNITUDE;
     let sign = (x.to_bits() >> 24) & 0x80;
-    // 61440 is half way to the next step, 65536, which is even.
-    let number = if abs >= 61440f32.to_bits() { 0x7b } else { E5M2.round(abs) };
+    let largest = 57344f32.to_bits();
+    let number = E5M2.round(if abs > largest { largest } else { abs });
     (if abs > INFINITY { 0x7f } else { sign | number }) as u8
 }

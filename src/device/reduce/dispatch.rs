@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::element::{Bf16, E4M3, E5M2, F16};
-use super::lanes::{Lanes, Wide};
-use super::tiles::{self, Func, Job, Kernel, Max, Min, Prod, Sum};
+use super::blocks;
+use super::element::{Bf16, E4M3, E5M2, Element, F16};
+use super::func::{Func, Max, Min, Prod, Sum};
+use super::job::{Job, Kernel};
 use crate::base::types::{DataType, ReduceFn};
 
 /// Kernels of one instruction set, by `DataType` and `ReduceFn`.
@@ -27,42 +28,62 @@ pub(super) fn kernel(dtype: DataType, func: ReduceFn) -> Kernel {
 
 /// Every table that runs on this machine, the fastest first. The last one is the portable one.
 pub(super) fn tables() -> Vec<&'static Table> {
-    vec![&PORTABLE]
+    let mut tables = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if avx2 && avx512 {
+            tables.push(&super::x86::AVX512);
+        }
+        if avx2 {
+            tables.push(&super::x86::AVX2);
+        }
+    }
+    tables.push(&PORTABLE);
+    tables
 }
 
 /// The four kernels of a type, in the order of `ReduceFn`.
 macro_rules! row {
-    ($kernel:ident, $lanes:ty) => {
+    ($kernel:ident, $($t:ty),+) => {
         [
-            $kernel::<$lanes, Sum> as Kernel,
-            $kernel::<$lanes, Prod> as Kernel,
-            $kernel::<$lanes, Max> as Kernel,
-            $kernel::<$lanes, Min> as Kernel,
+            $kernel::<$($t),+, Sum> as Kernel,
+            $kernel::<$($t),+, Prod> as Kernel,
+            $kernel::<$($t),+, Max> as Kernel,
+            $kernel::<$($t),+, Min> as Kernel,
         ]
     };
 }
 
+pub(super) use row;
+
 static PORTABLE: Table = Table {
     name: "portable",
     kernels: [
-        row!(portable, Wide<i8, 16>),
-        row!(portable, Wide<u8, 16>),
-        row!(portable, Wide<i32, 4>),
-        row!(portable, Wide<u32, 4>),
-        row!(portable, Wide<i64, 2>),
-        row!(portable, Wide<u64, 2>),
-        row!(portable, Wide<F16, 4>),
-        row!(portable, Wide<f32, 4>),
-        row!(portable, Wide<f64, 2>),
-        row!(portable, Wide<Bf16, 4>),
-        row!(portable, Wide<E4M3, 4>),
-        row!(portable, Wide<E5M2, 4>),
+        row!(portable, i8),
+        row!(portable, u8),
+        row!(portable, i32),
+        row!(portable, u32),
+        row!(portable, i64),
+        row!(portable, u64),
+        row!(portable, F16),
+        row!(portable, f32),
+        row!(portable, f64),
+        row!(portable, Bf16),
+        row!(portable, E4M3),
+        row!(portable, E5M2),
     ],
 };
 
 /// # Safety
-/// As [`tiles::reduce`].
-unsafe fn portable<L: Lanes, F: Func>(job: &Job<'_>) {
-    // SAFETY: the caller's promise; `Wide` needs no instruction set.
-    unsafe { tiles::reduce::<L, F>(job) }
+/// As [`blocks::reduce`].
+unsafe fn portable<E: Element, F: Func>(job: &Job<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { blocks::reduce::<E, F>(job) }
 }

@@ -2,8 +2,6 @@
 
 use std::mem::MaybeUninit;
 
-use super::element::Element;
-
 /// Accumulators for `N` neighbouring elements.
 ///
 /// The methods of an implementation for an instruction set may be called only where that set is enabled: inside the
@@ -28,8 +26,6 @@ pub(super) trait Lanes: Copy {
     fn min(self, b: Self) -> Self;
     /// Products rounded to the element type.
     fn scale(self, factor: Self) -> Self;
-    /// Quotients truncated towards zero; integers only.
-    fn divide(self, divisor: u32) -> Self;
 
     /// The first `n` lanes from memory, the others 0.
     ///
@@ -63,73 +59,3 @@ pub(super) trait Lanes: Copy {
 
 /// Upper bound of `N * SIZE`.
 const MAX_BYTES: usize = 64;
-
-/// `N` elements in an array.
-#[derive(Clone, Copy)]
-pub(super) struct Wide<E: Element, const N: usize>([E::Acc; N]);
-
-impl<E: Element, const N: usize> Wide<E, N> {
-    #[inline(always)]
-    fn zip(mut self, b: Self, f: impl Fn(E::Acc, E::Acc) -> E::Acc) -> Self {
-        for i in 0..N {
-            self.0[i] = f(self.0[i], b.0[i]);
-        }
-        self
-    }
-}
-
-impl<E: Element, const N: usize> Lanes for Wide<E, N> {
-    const N: usize = N;
-    const SIZE: usize = {
-        assert!(N * size_of::<E>() <= MAX_BYTES);
-        size_of::<E>()
-    };
-
-    #[inline(always)]
-    unsafe fn load(p: *const u8) -> Self {
-        // SAFETY: the caller vouches for `N` elements, and every bit pattern is an element.
-        let elements: [E; N] = unsafe { p.cast::<[E; N]>().read_unaligned() };
-        Self(elements.map(E::widen))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, p: *mut u8) {
-        // SAFETY: the caller vouches for `N` elements.
-        unsafe { p.cast::<[E; N]>().write_unaligned(self.0.map(E::narrow)) }
-    }
-
-    #[inline(always)]
-    fn splat(bits: u64) -> Self {
-        Self([E::from_bits(bits).widen(); N])
-    }
-
-    #[inline(always)]
-    fn sum(self, b: Self) -> Self {
-        self.zip(b, E::sum)
-    }
-
-    #[inline(always)]
-    fn prod(self, b: Self) -> Self {
-        self.zip(b, E::prod)
-    }
-
-    #[inline(always)]
-    fn max(self, b: Self) -> Self {
-        self.zip(b, E::max)
-    }
-
-    #[inline(always)]
-    fn min(self, b: Self) -> Self {
-        self.zip(b, E::min)
-    }
-
-    #[inline(always)]
-    fn scale(self, factor: Self) -> Self {
-        self.zip(factor, E::scale)
-    }
-
-    #[inline(always)]
-    fn divide(self, divisor: u32) -> Self {
-        Self(self.0.map(|a| E::divide(a, divisor)))
-    }
-}

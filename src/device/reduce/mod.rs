@@ -16,17 +16,22 @@
 //! `half` and `fp8` conversions live in [`convert`], per-element arithmetic in [`element`], the loop over inputs in [`tiles`],
 //! the registers it works on in [`lanes`] (any machine) and `x86` (AVX2, AVX-512), the choice between them in [`dispatch`].
 
+mod blocks;
 mod convert;
 mod copy;
 mod dispatch;
 mod element;
+mod func;
+mod job;
 mod lanes;
 mod tiles;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use crate::base::types::{DataType, ReduceFn, Scalar};
 
 pub use copy::{copy, copy_streaming};
-use tiles::Job;
+use job::Job;
 
 /// How elements are combined: the type, the function, and what happens to the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,13 +103,13 @@ pub unsafe fn reduce_streaming(
             r.dtype
         );
     }
-    let job = Job { inputs, outputs, count, size: r.dtype.size(), divisor };
+    let job = Job { inputs, outputs, count, divisor };
     // SAFETY: the caller's promise is the one `Job` asks for; the kernel is the one for this type.
     unsafe {
         if inputs.len() == 1 && inputs[0].scale.is_none() && divisor.is_none() {
-            copy::copy_many(inputs[0].ptr, outputs, job.count * job.size, footprint);
+            copy::copy_many(inputs[0].ptr, outputs, count * r.dtype.size(), footprint);
         } else {
-            copy::reduce(dispatch::kernel(r.dtype, r.func), &job, footprint);
+            copy::reduce(dispatch::kernel(r.dtype, r.func), &job, r.dtype.size(), footprint);
         }
     }
 }

@@ -3,7 +3,9 @@
 mod convert;
 mod twin;
 
-use super::{Input, Job, Reduction, dispatch, reciprocal, reduce_many};
+use super::{
+    Input, Job, Reduction, copy, copy_streaming, dispatch, reciprocal, reduce_many, reduce_streaming,
+};
 use crate::base::types::{DataType, ReduceFn, Scalar};
 use twin::Random;
 
@@ -110,7 +112,7 @@ fn check_everywhere(case: &Case, inputs: usize) {
             [(1, 0, None), (2, 0, Some(0)), (3, 1, None), (1, 3, Some(inputs - 1)), (2, 8, Some(inputs / 2))]
         {
             let run = |inputs: &[Input], outputs: &[*mut u8]| {
-                let job = Job { inputs, outputs, count: case.count, size: dtype.size(), divisor };
+                let job = Job { inputs, outputs, count: case.count, divisor };
                 // SAFETY: `check` made the buffers for this count; the table runs on this machine.
                 unsafe { kernel(&job) }
             };
@@ -141,6 +143,60 @@ sweeps! {
     every_kernel_equals_its_plain_twin_in_bfloat16: Bfloat16,
     every_kernel_equals_its_plain_twin_in_fp8_e4m3: Fp8E4M3,
     every_kernel_equals_its_plain_twin_in_fp8_e5m2: Fp8E5M2,
+}
+
+/// Everything through the public entry, once as a small operation and once as a piece of a huge one.
+#[test]
+fn a_piece_of_a_huge_operation_has_the_same_bits() {
+    let mut random = Random::new(99);
+    for dtype in DataType::ALL {
+        let post = (!dtype.is_float()).then_some(3);
+        let r = Reduction { dtype, func: ReduceFn::Sum, post_divide: post };
+        for count in [0, 1, 63, 1000, 8192, 20011] {
+            for inputs in [1, 2, 5] {
+                // One input alone is scaled, as it would be a plain copy otherwise.
+                let case = Case::new(r, count, inputs, inputs != 2, &mut random);
+                for footprint in [0, usize::MAX] {
+                    for (outputs, shift, alias) in
+                        [(1, 0, None), (2, 5, Some(0)), (3, 8, None), (1, 3, Some(inputs - 1))]
+                    {
+                        // SAFETY: `check` made the buffers for this count.
+                        let run = |i: &[Input], o: &[*mut u8]| unsafe {
+                            reduce_streaming(&r, true, i, o, count, footprint)
+                        };
+                        case.check("public", run, shift, outputs, alias);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_of_any_length_and_alignment_are_exact() {
+    let source: Vec<u8> = (0..5000u32).map(|i| (i * 7 % 251) as u8).collect();
+    for bytes in [0, 1, 15, 63, 64, 65, 127, 128, 1000, 4096, 4800] {
+        for (from, to) in [(0, 0), (1, 0), (0, 1), (3, 61), (64, 7)] {
+            for footprint in [0, usize::MAX] {
+                let mut target = vec![GUARD; 5000];
+                // SAFETY: both vectors are longer than any offset and length here.
+                unsafe {
+                    copy_streaming(target[to..].as_mut_ptr(), source[from..].as_ptr(), bytes, footprint)
+                };
+                assert_eq!(
+                    target[to..to + bytes],
+                    source[from..from + bytes],
+                    "{bytes} bytes from {from} to {to}"
+                );
+                assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&b| b == GUARD));
+            }
+        }
+    }
+    let mut same = source.clone();
+    let p = same.as_mut_ptr();
+    // SAFETY: a vector onto itself.
+    unsafe { copy(p, p, same.len()) };
+    assert_eq!(same, source);
 }
 
 fn reduce_f32(func: ReduceFn, inputs: &[&[f32]]) -> Vec<f32> {

@@ -1,47 +1,9 @@
 //! The loop over inputs: a tile of registers is filled from every input in turn and written to every output.
 
 use super::Input;
+use super::func::Func;
+use super::job::Job;
 use super::lanes::Lanes;
-
-/// What a kernel is asked to do. A kernel's caller promises what [`super::reduce_many`] asks of its own.
-pub(super) struct Job<'a> {
-    /// At least one.
-    pub(super) inputs: &'a [Input],
-    pub(super) outputs: &'a [*mut u8],
-    /// Elements.
-    pub(super) count: usize,
-    /// Bytes of one element.
-    pub(super) size: usize,
-    /// Divide the result by this; integers only.
-    pub(super) divisor: Option<u32>,
-}
-
-/// A kernel for one element type and function: reduces `count` elements from element `start` of the job's inputs, and
-/// writes them at byte `start * size` of the given outputs.
-pub(super) type Kernel = unsafe fn(&Job<'_>);
-
-/// One of the four functions, on registers.
-pub(super) trait Func {
-    fn combine<L: Lanes>(a: L, b: L) -> L;
-}
-
-macro_rules! func {
-    ($name:ident, $method:ident) => {
-        pub(super) struct $name;
-
-        impl Func for $name {
-            #[inline(always)]
-            fn combine<L: Lanes>(a: L, b: L) -> L {
-                a.$method(b)
-            }
-        }
-    };
-}
-
-func!(Sum, sum);
-func!(Prod, prod);
-func!(Max, max);
-func!(Min, min);
 
 /// Registers in a tile: enough to hide the latency of the arithmetic.
 const TILE: usize = 4;
@@ -53,9 +15,17 @@ const TILE: usize = 4;
 /// function this is inlined into.
 #[inline(always)]
 pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
-    let mut done = 0;
-    // SAFETY: `done` plus the elements of each step never exceeds `count`.
+    let scaled = job.inputs.iter().any(|i| i.scale.is_some());
+    // SAFETY: the caller's promise; each loop and `rest` start where the one before has ended, and no step reaches
+    // beyond `count`.
     unsafe {
+        let mut done = match (job.inputs.len(), scaled) {
+            (2, false) => tiles_of::<L, F, 2>(job),
+            (3, false) => tiles_of::<L, F, 3>(job),
+            (4, false) => tiles_of::<L, F, 4>(job),
+            (8, false) => tiles_of::<L, F, 8>(job),
+            _ => 0,
+        };
         while job.count - done >= TILE * L::N {
             tile::<L, F, TILE>(job, done);
             done += TILE * L::N;
@@ -70,6 +40,32 @@ pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
     }
 }
 
+/// Reduces all full tiles of a job with `I` inputs, none of them scaled, and returns how many elements these are.
+///
+/// # Safety
+/// As [`reduce`]; the job has `I` inputs.
+#[inline(always)]
+unsafe fn tiles_of<L: Lanes, F: Func, const I: usize>(job: &Job<'_>) -> usize {
+    let mut inputs = [Input { ptr: std::ptr::null(), scale: None }; I];
+    for (copy, input) in inputs.iter_mut().zip(job.inputs) {
+        copy.ptr = input.ptr;
+    }
+    let mut done = 0;
+    while job.count - done >= TILE * L::N {
+        let offset = done * L::SIZE;
+        // SAFETY: a tile from `done` lies within `count`; all loads come before all stores, so an output may be an input.
+        unsafe {
+            let mut acc = load::<L, TILE>(&inputs[0], offset);
+            for input in &inputs[1..] {
+                combine::<L, F, TILE>(&mut acc, load(input, offset));
+            }
+            store(&acc, job.outputs, offset);
+        }
+        done += TILE * L::N;
+    }
+    done
+}
+
 /// Reduces `W` full registers from element `at`.
 ///
 /// # Safety
@@ -82,18 +78,29 @@ unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
     unsafe {
         let mut acc = load::<L, W>(&job.inputs[0], offset);
         for input in &job.inputs[1..] {
-            let next = load::<L, W>(input, offset);
-            for k in 0..W {
-                acc[k] = F::combine(acc[k], next[k]);
-            }
+            combine::<L, F, W>(&mut acc, load(input, offset));
         }
-        if let Some(d) = job.divisor {
-            acc = acc.map(|a| a.divide(d));
-        }
-        for &output in job.outputs {
-            for k in 0..W {
-                acc[k].store(output.add(offset + k * L::N * L::SIZE));
-            }
+        store(&acc, job.outputs, offset);
+    }
+}
+
+#[inline(always)]
+fn combine<L: Lanes, F: Func, const W: usize>(acc: &mut [L; W], next: [L; W]) {
+    for k in 0..W {
+        acc[k] = F::lanes(acc[k], next[k]);
+    }
+}
+
+/// Writes registers to byte `offset` of every output.
+///
+/// # Safety
+/// `W * L::N` elements are writable there.
+#[inline(always)]
+unsafe fn store<L: Lanes, const W: usize>(acc: &[L; W], outputs: &[*mut u8], offset: usize) {
+    for &output in outputs {
+        for (k, register) in acc.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { register.store(output.add(offset + k * L::N * L::SIZE)) }
         }
     }
 }
@@ -104,11 +111,12 @@ unsafe fn tile<L: Lanes, F: Func, const W: usize>(job: &Job<'_>, at: usize) {
 /// `W * L::N` elements are readable there.
 #[inline(always)]
 unsafe fn load<L: Lanes, const W: usize>(input: &Input, offset: usize) -> [L; W] {
-    // SAFETY: the caller's promise.
-    let mut registers: [L; W] = std::array::from_fn(
-        #[inline(always)]
-        |k| unsafe { L::load(input.ptr.add(offset + k * L::N * L::SIZE)) },
-    );
+    // SAFETY: the caller's promise. (A loop, as a closure would not always become part of the kernel.)
+    let mut registers = [unsafe { L::load(input.ptr.add(offset)) }; W];
+    for (k, r) in registers.iter_mut().enumerate().skip(1) {
+        // SAFETY: the caller's promise.
+        *r = unsafe { L::load(input.ptr.add(offset + k * L::N * L::SIZE)) };
+    }
     if let Some(scale) = input.scale {
         let factor = L::splat(scale.0);
         for r in &mut registers {
@@ -129,10 +137,7 @@ unsafe fn rest<L: Lanes, F: Func>(job: &Job<'_>, at: usize) {
     unsafe {
         let mut acc = load_rest::<L>(&job.inputs[0], offset, n);
         for input in &job.inputs[1..] {
-            acc = F::combine(acc, load_rest(input, offset, n));
-        }
-        if let Some(d) = job.divisor {
-            acc = acc.divide(d);
+            acc = F::lanes(acc, load_rest(input, offset, n));
         }
         for &output in job.outputs {
             acc.store_part(output.add(offset), n);
