@@ -665,7 +665,7 @@ mcclResult_t pmcclGroupEnd(void);
 mcclResult_t pmcclGroupSimulateEnd(mcclSimInfo_t *simInfo);
 
 #ifdef __cplusplus
-}  // extern "C"
+}  /* extern "C" */
 #endif  /* __cplusplus */
 
 #endif  /* MCCL_H_ */

@@ -32,16 +32,19 @@ pub fn library_folder() -> PathBuf {
     test.parent().expect("a test lies in a folder").to_path_buf()
 }
 
-/// A folder with `libmccl.so` and its soname, as links to this build's library.
+/// A folder with the names by which a program finds the libraries, as links to those of this build.
 pub fn linked_libraries(scratch: &Path) -> PathBuf {
     let folder = scratch.join("lib");
     std::fs::create_dir_all(&folder).expect("create the folder of libraries");
-    let built = library_folder().join("libmccl.so");
-    assert!(built.exists(), "{} was not built", built.display());
-    for name in ["libmccl.so", "libmccl.so.2"] {
-        let link = folder.join(name);
-        let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(&built, &link).expect("link the library");
+    for (built, names) in
+        [("libmccl.so", ["libmccl.so", "libmccl.so.2"]), ("libmusart.so", ["libmusart.so", "libmusart.so.5"])]
+    {
+        let built = library_folder().join(built);
+        assert!(built.exists(), "{} was not built", built.display());
+        for link in names.map(|name| folder.join(name)) {
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(&built, &link).expect("link the library");
+        }
     }
     folder
 }
