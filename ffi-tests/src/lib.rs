@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 pub mod artefact;
 pub mod cc;
 pub mod compat;
+pub mod source;
 
 /// The root of the source tree.
 pub fn root() -> &'static Path {

@@ -124,29 +124,37 @@ fn values() -> Vec<(&'static str, i64)> {
     values.push(("mcclNumResults", 8));
     values.extend(types.map(|(name, kind)| (name, kind as i64)));
     values.push(("mcclNumTypes", DataType::ALL.len() as i64));
-    values.extend([
+    values.extend(other_values());
+    values
+}
+
+/// Reductions and macros.
+fn other_values() -> [(&'static str, i64); 23] {
+    [
         ("mcclSum", 0),
         ("mcclProd", 1),
         ("mcclMax", 2),
         ("mcclMin", 3),
         ("mcclAvg", 4),
         ("mcclNumOps", 5),
-    ]);
-    values.push(("mcclMaxRedOp", 0x7fff_ffff));
-    values.push(("mcclScalarDevice", mcclScalarResidence_t::DEVICE.0.into()));
-    values.push(("mcclScalarHostImmediate", mcclScalarResidence_t::HOST_IMMEDIATE.0.into()));
-    values.push(("MCCL_VERSION_CODE", mccl::comm::version().into()));
-    values.push(("MCCL_UNIQUE_ID_BYTES", size_of::<mcclUniqueId>() as i64));
-    values.extend([("MCCL_SPLIT_NOCOLOR", -1), ("MCCL_CONFIG_UNDEF_INT", i32::MIN.into())]);
-    values.extend([("MCCL_SHRINK_DEFAULT", 0), ("MCCL_SHRINK_ABORT", 1), ("MCCL_REVOKE_DEFAULT", 0)]);
-    values.extend([
+        ("mcclMaxRedOp", 0x7fff_ffff),
+        ("mcclScalarDevice", mcclScalarResidence_t::DEVICE.0.into()),
+        ("mcclScalarHostImmediate", mcclScalarResidence_t::HOST_IMMEDIATE.0.into()),
+        ("MCCL_VERSION_CODE", mccl::comm::version().into()),
+        ("MCCL_UNIQUE_ID_BYTES", size_of::<mcclUniqueId>() as i64),
+        ("MCCL_SPLIT_NOCOLOR", -1),
+        ("MCCL_CONFIG_UNDEF_INT", i32::MIN.into()),
+        ("MCCL_SHRINK_DEFAULT", 0),
+        ("MCCL_SHRINK_ABORT", 1),
+        ("MCCL_REVOKE_DEFAULT", 0),
         ("MCCL_CTA_POLICY_DEFAULT", 0),
         ("MCCL_CTA_POLICY_EFFICIENCY", 1),
         ("MCCL_CTA_POLICY_ZERO", 2),
-    ]);
-    values.extend([("MCCL_WIN_DEFAULT", 0), ("MCCL_WIN_COLL_SYMMETRIC", 1), ("MCCL_WIN_STRICT_ORDERING", 2)]);
-    values.push(("MCCL_WIN_REQUIRED_ALIGNMENT", 4096));
-    values
+        ("MCCL_WIN_DEFAULT", 0),
+        ("MCCL_WIN_COLL_SYMMETRIC", 1),
+        ("MCCL_WIN_STRICT_ORDERING", 2),
+        ("MCCL_WIN_REQUIRED_ALIGNMENT", 4096),
+    ]
 }
 
 /// Compiles the table as assertions; the compiler's words when one fails.
