@@ -109,7 +109,10 @@ fn no_module_imports_everything_of_another() {
         let lines = code(source);
         let globs = lines.lines().enumerate().filter(|(_, line)| {
             let line = line.trim();
-            line.starts_with("use ") && line.ends_with("::*;") && line != "use super::*;"
+            line.starts_with("use ")
+                && line.ends_with("::*;")
+                && line != "use super::*;"
+                && !line.ends_with("prelude::*;")
         });
         globs.map(|(at, line)| format!("{path}:{}: {}", at + 1, line.trim())).collect()
     });
