@@ -7,7 +7,7 @@ use crate::{bail, group};
 /// Opens a group: calls until the matching mcclGroupEnd take effect together. Groups nest; the outermost counts.
 ///
 /// # Safety
-/// Nothing.
+/// Always safe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcclGroupStart() -> mcclResult_t {
     // SAFETY: the caller keeps the promises of this function, which are those of the body.

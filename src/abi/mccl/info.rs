@@ -21,7 +21,7 @@ pub unsafe extern "C" fn mcclGetVersion(version: *mut c_int) -> mcclResult_t {
 /// The sentence for a result code; a static string, never NULL.
 ///
 /// # Safety
-/// Nothing: every value has a text.
+/// Any value has a text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcclGetErrorString(result: mcclResult_t) -> *const c_char {
     // SAFETY: the caller keeps the promises of this function, which are those of the body.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn mcclGetErrorString(result: mcclResult_t) -> *const c_ch
 /// The text stays until the calling thread asks again.
 ///
 /// # Safety
-/// Nothing: the handle is not looked at.
+/// Any handle is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcclGetLastError(comm: mcclComm_t) -> *const c_char {
     // SAFETY: the caller keeps the promises of this function, which are those of the body.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn mcclGetLastError(comm: mcclComm_t) -> *const c_char {
 /// Deprecated: the log is set up once per process. Does nothing.
 ///
 /// # Safety
-/// Nothing.
+/// Always safe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcclResetDebugInit() {
     // SAFETY: the caller keeps the promises of this function, which are those of the body.

@@ -87,18 +87,17 @@ mod tests {
 
     #[test]
     fn every_kind_of_error_has_its_one_code() {
-        use ErrorKind::*;
         let table = [
-            (Device, 1),
-            (System, 2),
-            (Internal, 3),
-            (InvalidArgument, 4),
-            (InvalidUsage, 5),
-            (Aborted, 5),
-            (Unsupported, 5),
-            (Remote, 6),
-            (Timeout, 6),
-            (InProgress, 7),
+            (ErrorKind::Device, 1),
+            (ErrorKind::System, 2),
+            (ErrorKind::Internal, 3),
+            (ErrorKind::InvalidArgument, 4),
+            (ErrorKind::InvalidUsage, 5),
+            (ErrorKind::Aborted, 5),
+            (ErrorKind::Unsupported, 5),
+            (ErrorKind::Remote, 6),
+            (ErrorKind::Timeout, 6),
+            (ErrorKind::InProgress, 7),
         ];
         for (kind, expected) in table {
             assert_eq!(code(kind).0, expected, "{kind:?}");
