@@ -30,7 +30,7 @@ pub struct UniqueId {
 
 /// `mcclConfig_t` of 2.28.
 #[repr(C)]
-struct Config {
+pub(crate) struct Config {
     size: usize,
     magic: u32,
     version: u32,

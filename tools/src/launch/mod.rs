@@ -120,6 +120,13 @@ impl World {
         }
     }
 
+    /// Lets go of the communicators; processes from variables cannot exchange data any more.
+    pub fn release(&mut self) {
+        if let Exchange::Library(slot) = &mut self.exchange {
+            slot.take();
+        }
+    }
+
     /// Leaves the run in good order.
     pub fn finish(self) -> Result<()> {
         match self.exchange {
