@@ -30,7 +30,7 @@ pub fn compile(name: &str, source: &str) -> PathBuf {
         .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include"))
         .arg(format!("-L{}", dir.display()))
         .arg(format!("-Wl,-rpath,{}", dir.display()))
-        .args(["-lmusart", "-lmusa", "-ldl"])
+        .args(["-Wl,--as-needed", "-lmusart", "-lmusa", "-ldl"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
