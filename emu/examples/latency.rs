@@ -65,7 +65,22 @@ fn main() {
     }
     let eight: Vec<_> = (0..8).map(|_| stream(1)).collect();
     measure("8 streams: hand over, 20 polls, synchronize", 10_000, || hand_over(ext, &eight, 20));
+    measure("hand over, left to the driver", 1_000, || unattended(ext, free));
     copies(free);
+}
+
+/// Looks without helping, so that the runtime's own thread has to finish the work.
+fn unattended(ext: &ExtTable, stream: *mut c_void) {
+    let counter = AtomicU32::new(1);
+    let ctx = std::ptr::from_ref(&counter).cast_mut().cast();
+    // SAFETY: the stream is live; the counter outlives the work, which the loop below waits for.
+    unsafe {
+        assert_eq!((ext.stream_claim)(stream), CLAIM_OK);
+        (ext.stream_hand_over)(stream, Pollable { ctx, vtable: &VTABLE });
+    }
+    while musaStreamQuery(stream) != 0 {
+        std::thread::yield_now();
+    }
 }
 
 fn claim_release(ext: &ExtTable, stream: *mut c_void) {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Gate, ext, stream, until, until_idle};
 use mccl_emu_ext::{CLAIM_BUSY, CLAIM_INVALID, CLAIM_OK, HeapInfo, StreamInfo};
+use musart::musart::device::musaSetDevice;
 use musart::musart::event::{musaEventCreate, musaEventQuery, musaEventRecord, musaEventSynchronize};
 use musart::musart::memory::{musaMalloc, musaMemsetAsync};
 use musart::musart::stream::{
@@ -179,12 +180,18 @@ fn events_carry_the_order_to_other_streams_and_threads() {
 
 #[test]
 fn the_null_stream_waits_for_blocking_streams_and_they_for_it() {
+    // A device of its own: the other tests have blocking streams too.
+    assert_eq!(musaSetDevice(5), 0);
     let (blocking, free, clock) = (stream(0), stream(1), Arc::new(AtomicU32::new(0)));
     let gates: Vec<_> = (0..4).map(|_| Gate::timed(&clock)).collect();
     enqueue(blocking, &gates[0]);
     assert_eq!(claim(null_mut()), CLAIM_BUSY);
     enqueue(null_mut(), &gates[1]);
     assert_eq!(claim(blocking), CLAIM_BUSY);
+    let idle = stream(0);
+    assert_eq!(claim(idle), CLAIM_BUSY, "the null stream's work comes first");
+    assert_eq!(musaStreamQuery(idle), 0, "but it has none of its own");
+    assert_eq!(musaStreamSynchronize(idle), 0);
     enqueue(blocking, &gates[2]);
     enqueue(free, &gates[3]);
     gates[1..].iter().for_each(|g| g.open());
@@ -234,6 +241,38 @@ fn many_threads_on_many_streams_poll_each_context_alone() {
         })
         .collect();
     threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+#[test]
+fn a_helping_thread_finishes_work_of_other_streams() {
+    let (s, gate) = (stream(1), Gate::new());
+    hand_over(s, &gate);
+    gate.open();
+    // Each of the two may be the one that gets to it.
+    until("somebody polls", || {
+        // SAFETY: not inside a poll.
+        unsafe { (ext().help)() };
+        gate.is_done()
+    });
+    until_idle(s);
+}
+
+unsafe extern "C" fn wait_for_gate(arg: *mut c_void) {
+    // SAFETY: the test passes a gate that lives until the stream is done.
+    let gate = unsafe { &*arg.cast::<Gate>() };
+    until("the gate is done while a host function waits for it", || gate.is_done());
+}
+
+#[test]
+fn a_host_function_may_wait_for_work_of_another_stream() {
+    let (a, b, gate) = (stream(1), stream(1), Gate::new());
+    let arg = Arc::as_ptr(&gate).cast_mut().cast();
+    // SAFETY: the gate outlives the work, which is waited for below.
+    assert_eq!(unsafe { musaLaunchHostFunc(a, Some(wait_for_gate), arg) }, 0);
+    hand_over(b, &gate);
+    gate.open();
+    assert_eq!(musaStreamSynchronize(a), 0);
+    assert!(gate.is_done());
 }
 
 #[test]

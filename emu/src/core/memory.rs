@@ -99,7 +99,7 @@ pub fn unregister_host(address: usize) -> Result<()> {
 pub unsafe fn copy_now(dst: *mut c_void, src: *const c_void, len: usize, stream: StreamRef) -> Result<()> {
     check_ranges(dst as usize, src as usize, len)?;
     capture::forbid_unsafe()?;
-    sync::synchronize(stream)?;
+    sync::catch_up(stream)?;
     // SAFETY: the caller's promise; `copy` allows overlap.
     unsafe { std::ptr::copy(src.cast::<u8>(), dst.cast::<u8>(), len) };
     Ok(())

@@ -29,13 +29,19 @@ pub fn has_elders(stream: StreamRef) -> bool {
     if rival & (CLAIMED | QUEUED | LOOK) == 0 {
         return false;
     }
-    // Work of the null stream does not make a blocking stream itself busy.
     let mut found = false;
     for_elders(stream, |_| {
         found = true;
         false
     });
     found
+}
+
+/// Whether a null stream has to wait for blocking streams. Work of the null stream, the other way round, does not make
+/// a blocking stream busy that has none of its own.
+#[inline]
+pub fn is_held_up(stream: StreamRef) -> bool {
+    stream.is(Kind::Null) && has_elders(stream)
 }
 
 /// Visits the busy streams whose work comes first, until `visit` returns false.

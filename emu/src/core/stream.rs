@@ -226,7 +226,7 @@ fn claimed(handle: *mut c_void) -> Option<StreamRef> {
 #[inline]
 pub fn query(stream: StreamRef) -> Result<()> {
     let state = stream.state.load(Ordering::Acquire);
-    if state & (CAPTURING | FAILED) == 0 && !busy(state) && !order::has_elders(stream) {
+    if state & (CAPTURING | FAILED) == 0 && !busy(state) && !order::is_held_up(stream) {
         return Ok(());
     }
     if state & CAPTURING != 0 {
@@ -234,7 +234,7 @@ pub fn query(stream: StreamRef) -> Result<()> {
         return Err(Error::STREAM_CAPTURE_UNSUPPORTED);
     }
     capture::forbid_legacy(stream)?;
-    if busy(state) || order::has_elders(stream) {
+    if busy(state) || order::is_held_up(stream) {
         return Err(Error::NOT_READY);
     }
     take_failure(stream)

@@ -24,7 +24,7 @@ const SHORT: Duration = Duration::from_micros(100);
 #[inline]
 pub fn synchronize(stream: StreamRef) -> Result<()> {
     let state = stream.state.load(Ordering::Acquire);
-    if state & (CAPTURING | FAILED) == 0 && !busy(state) && !order::has_elders(stream) {
+    if state & (CAPTURING | FAILED) == 0 && !busy(state) && !order::is_held_up(stream) {
         return Ok(());
     }
     synchronize_slowly(stream)
@@ -37,15 +37,26 @@ fn synchronize_slowly(stream: StreamRef) -> Result<()> {
     }
     capture::forbid_legacy(stream)?;
     if stream.is(Kind::Null) {
-        let mut elders = Vec::new();
-        order::for_elders(stream, |elder| {
-            elders.push(elder);
-            true
-        });
-        elders.into_iter().for_each(drain);
+        drain_elders(stream);
     }
     drain(stream);
     take_failure(stream)
+}
+
+/// Returns when new work of the stream could begin.
+pub fn catch_up(stream: StreamRef) -> Result<()> {
+    synchronize(stream)?;
+    drain_elders(stream);
+    Ok(())
+}
+
+fn drain_elders(stream: StreamRef) {
+    let mut elders = Vec::new();
+    order::for_elders(stream, |elder| {
+        elders.push(elder);
+        true
+    });
+    elders.into_iter().for_each(drain);
 }
 
 /// Returns when all work of the device is done.

@@ -3,6 +3,9 @@
 use std::io::Result;
 use std::mem::MaybeUninit;
 
+/// Address space for the stack; functions of the program run on it, which expect the usual size.
+const STACK: usize = 8 << 20;
+
 /// Starts a detached thread which receives no signals of the program.
 pub fn spawn_detached(name: String, main: impl FnOnce() + Send + 'static) -> Result<()> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
@@ -12,7 +15,7 @@ pub fn spawn_detached(name: String, main: impl FnOnce() + Send + 'static) -> Res
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
     }
-    let result = std::thread::Builder::new().name(name).spawn(main);
+    let result = std::thread::Builder::new().name(name).stack_size(STACK).spawn(main);
     // SAFETY: `old` was filled above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), std::ptr::null_mut()) };
     result.map(drop)

@@ -1,6 +1,8 @@
 //! What the tests share: pollables that tell what happened to them, streams, checks.
 #![allow(dead_code)]
 
+pub mod c;
+
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
