@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use crate::api::{RedOp, VectorCounts};
+use crate::api::RedOp;
 use crate::bench::{Form, Seat, Worker};
 use crate::cli::Options;
 use crate::coll::Collective;
 use crate::coll::issue::{Arguments, Caller};
+use crate::comm::VectorCounts;
 use crate::error::{Error, Result};
-use crate::musart::{Event, Graph, View};
+use crate::memory::View;
+use crate::musart::{Event, Graph};
 use crate::team::Combine;
 
 /// A form made ready for calls: what need not be computed per iteration.
@@ -59,16 +61,20 @@ impl<'w> Calls<'w> {
     /// Issues one operation on each rank of the thread. Buffers move from iteration to iteration, to find races and avoid cache effects.
     pub(crate) fn start(&self, iteration: usize) -> Result<()> {
         let offset = self.base + self.stride * (iteration % self.steps);
-        match self.worker.seats {
-            [seat] => self.issue(seat, 0, offset),
+        (0..self.worker.setup.plan.steps()).try_for_each(|step| match self.worker.seats {
+            [seat] => self.issue(step, seat, 0, offset),
             seats => self.worker.setup.library.group(|| {
-                seats.iter().enumerate().try_for_each(|(i, seat)| self.issue(seat, i, offset))
+                seats.iter().enumerate().try_for_each(|(i, seat)| self.issue(step, seat, i, offset))
             }),
-        }
+        })
     }
 
-    fn issue(&self, seat: &Seat, index: usize, offset: usize) -> Result<()> {
+    fn issue(&self, step: u32, seat: &Seat, index: usize, offset: usize) -> Result<()> {
         let (setup, form, local) = (self.worker.setup, &self.form, &seat.local);
+        if setup.options.stream_null {
+            // The null stream is that of the current device.
+            setup.runtime.set_device(local.device)?;
+        }
         let (send, recv) = self.views(seat, offset)?;
         let caller = Caller { library: setup.library, comm: &local.comm, stream: &local.stream };
         let arguments = Arguments {
@@ -78,7 +84,7 @@ impl<'w> Calls<'w> {
             root: form.test.root.unwrap_or(0),
             vectors: &self.vectors[index],
         };
-        setup.plan.issue(caller, arguments, send, recv)
+        setup.plan.issue(step, caller, arguments, send, recv)
     }
 
     fn views<'s>(&self, seat: &'s Seat, offset: usize) -> Result<(View<'s>, View<'s>)> {
@@ -96,7 +102,6 @@ impl<'w> Calls<'w> {
         let (options, runtime) = (&self.worker.setup.options, self.worker.setup.runtime);
         for seat in self.worker.seats {
             if options.stream_null {
-                // The null stream is that of the current device.
                 runtime.set_device(seat.local.device)?;
             }
             seat.local.stream.synchronize().map_err(|e| self.blame(seat, e))?;
@@ -151,7 +156,8 @@ impl<'w> Calls<'w> {
         let cpu = start.elapsed().as_secs_f64();
         self.synchronize()?;
         let all = start.elapsed().as_secs_f64();
-        let (cpu, all) = if options.blocking == 3 { (without_barriers, without_barriers) } else { (cpu, all) };
+        let (cpu, all) =
+            if options.blocking == 3 { (without_barriers, without_barriers) } else { (cpu, all) };
         let iterations = events.map_or(Ok(Vec::new()), |e| e.seconds(options))?;
         Ok(Timed { seconds: all / operations, cpu_seconds: cpu / operations, iterations })
     }
@@ -165,7 +171,10 @@ impl<'w> Calls<'w> {
         }
         let operations = || (0..many).try_for_each(|i| self.start(iteration * many + i));
         if !waits {
-            return self.worker.setup.library.group(operations);
+            return match self.worker.setup.plan.steps() {
+                1 => self.worker.setup.library.group(operations),
+                _ => operations(),
+            };
         }
         for i in 0..many {
             self.start(iteration * many + i)?;

@@ -147,7 +147,11 @@ pub enum Root {
 
 impl Options {
     /// Reads the command line of `program`. Help and errors are printed, and end the process with status 0 or 2.
-    pub fn from_command_line(program: &'static str, about: &'static str, args: impl IntoIterator<Item = OsString>) -> Self {
+    pub fn from_command_line(
+        program: &'static str,
+        about: &'static str,
+        args: impl IntoIterator<Item = OsString>,
+    ) -> Self {
         let command = Self::command().name(program).about(about);
         let parsed = command.try_get_matches_from(args).and_then(|m| Self::from_arg_matches(&m));
         parsed.unwrap_or_else(|error| error.exit())
@@ -167,15 +171,37 @@ impl Options {
             "-b, --minbytes: 0, cannot grow by -f, --stepfactor, allowed 1 and up".to_string(),
         )?;
         let graph = self.graph_launches > 0;
-        fault(graph && self.blocking > 0, format!("-z, --blocking: {}, a graph cannot be waited for while it is recorded (-G), allowed 0", self.blocking))?;
-        fault(graph && self.per_iter, "-I, --per_iter_timing: 1, iterations in a graph (-G) are not timed one by one, allowed 0".to_string())?;
-        fault(graph && self.stream_null, "-y, --stream_null: 1, the null stream cannot be recorded in a graph (-G), allowed 0".to_string())?;
+        fault(
+            graph && self.blocking > 0,
+            format!(
+                "-z, --blocking: {}, a graph cannot be waited for while it is recorded (-G), allowed 0",
+                self.blocking
+            ),
+        )?;
+        fault(
+            graph && self.per_iter,
+            "-I, --per_iter_timing: 1, iterations in a graph (-G) are not timed one by one, allowed 0"
+                .to_string(),
+        )?;
+        fault(
+            graph && self.stream_null,
+            "-y, --stream_null: 1, the null stream cannot be recorded in a graph (-G), allowed 0".to_string(),
+        )?;
         let skip = self.per_iter_skip;
         fault(skip > 0 && !self.per_iter, format!("-K, --per_iter_skip: {skip}, needs -I 1, allowed 0"))?;
-        fault(skip >= self.iters, format!("-K, --per_iter_skip: {skip}, leaves no iteration, allowed 0 to {}", self.iters - 1))?;
+        fault(
+            skip >= self.iters,
+            format!("-K, --per_iter_skip: {skip}, leaves no iteration, allowed 0 to {}", self.iters - 1),
+        )?;
         let json = |p: &PathBuf| p.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
         let file = self.output_file.as_ref().filter(|p| !json(p)).map(|p| p.display().to_string());
-        fault(file.is_some(), format!("-J, --output_file: {}, unknown format, allowed names that end in .json", file.unwrap_or_default()))
+        fault(
+            file.is_some(),
+            format!(
+                "-J, --output_file: {}, unknown format, allowed names that end in .json",
+                file.unwrap_or_default()
+            ),
+        )
     }
 
     /// The sizes to run, in bytes, from the smallest on.
@@ -286,7 +312,10 @@ mod tests {
         assert_eq!((o.threads, o.devices, o.min_bytes, o.max_bytes), (1, 1, 32 << 20, 32 << 20));
         assert_eq!((o.step_bytes, o.step_factor, o.iters, o.warmup_iters), (1 << 20, 1, 20, 1));
         assert_eq!((o.agg_iters, o.run_cycles, o.check, o.average), (1, 1, 1, 1));
-        assert_eq!((o.ops, o.dtypes, o.root), (Choice::One(Op::Sum), Choice::One(DType::Float), Root::Rank(0)));
+        assert_eq!(
+            (o.ops, o.dtypes, o.root),
+            (Choice::One(Op::Sum), Choice::One(DType::Float), Root::Rank(0))
+        );
         assert_eq!((o.blocking, o.timeout, o.graph_launches, o.register, o.unalign), (0, 0, 0, 0, 0));
         assert_eq!((o.device_implementation, o.device_cta_count, o.cta_policy), (0, 16, None));
         assert!(!o.parallel_init && !o.stream_null && !o.report_cputime && !o.memory && !o.per_iter);
@@ -355,9 +384,8 @@ mod tests {
 
     #[test]
     fn sizes_step_by_factor_or_by_bytes() {
-        let sizes = |args: &str| {
-            parse(&args.split(' ').collect::<Vec<_>>()).unwrap().sizes().collect::<Vec<_>>()
-        };
+        let sizes =
+            |args: &str| parse(&args.split(' ').collect::<Vec<_>>()).unwrap().sizes().collect::<Vec<_>>();
         assert_eq!(sizes("-b 8 -e 64 -f 2"), [8, 16, 32, 64]);
         assert_eq!(sizes("-b 1M -e 3M"), [1 << 20, 2 << 20, 3 << 20]);
         assert_eq!(sizes("-b 0 -e 0 -f 2"), [0]);

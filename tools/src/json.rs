@@ -29,8 +29,12 @@ impl Report {
         let mut root = Map::new();
         root.insert("version".into(), json!(FORMAT));
         root.insert("start_time".into(), json!(sys::now()));
-        root.insert("args".into(), json!(std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>()));
-        let variables = std::env::vars_os().map(|(k, v)| format!("{}={}", k.to_string_lossy(), v.to_string_lossy()));
+        root.insert(
+            "args".into(),
+            json!(std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>()),
+        );
+        let variables =
+            std::env::vars_os().map(|(k, v)| format!("{}={}", k.to_string_lossy(), v.to_string_lossy()));
         root.insert("env".into(), json!(variables.collect::<Vec<_>>()));
         Ok(Self { file, path, root })
     }
@@ -55,11 +59,18 @@ impl Report {
             file.set_len(0)?;
             file.write_all(text.as_bytes())
         };
-        write(&mut self.file).map_err(|e| Error::failed(format!("-J, --output_file: {}: {e}", self.path.display())))
+        write(&mut self.file)
+            .map_err(|e| Error::failed(format!("-J, --output_file: {}: {e}", self.path.display())))
     }
 
     /// The end of the run.
-    pub fn finish(mut self, errors: u64, average: f64, wanted: Option<bool>, last_error: Option<String>) -> Result<()> {
+    pub fn finish(
+        mut self,
+        errors: u64,
+        average: f64,
+        wanted: Option<bool>,
+        last_error: Option<String>,
+    ) -> Result<()> {
         let okay = wanted.map_or("unchecked".to_string(), |okay| okay.to_string());
         self.set("out_of_bounds", json!({ "count": errors, "okay": (errors == 0).to_string() }));
         self.set("average_bus_bandwidth", json!({ "bandwidth": average, "okay": okay }));
@@ -76,10 +87,15 @@ fn create_new(path: &Path) -> Result<(File, PathBuf)> {
         match File::create_new(&name) {
             Ok(file) => return Ok((file, name)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(Error::usage(format!("-J, --output_file: {}: {error}", name.display()))),
+            Err(error) => {
+                return Err(Error::usage(format!("-J, --output_file: {}: {error}", name.display())));
+            }
         }
     }
-    Err(Error::usage(format!("-J, --output_file: {}: it and {MAX_NAMES} names beside it exist", path.display())))
+    Err(Error::usage(format!(
+        "-J, --output_file: {}: it and {MAX_NAMES} names beside it exist",
+        path.display()
+    )))
 }
 
 /// The options of the run, with the devices by rank.

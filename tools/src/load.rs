@@ -38,8 +38,9 @@ impl Opened {
     /// As for `find`.
     pub unsafe fn need<T: Copy>(&self, symbol: &str) -> Result<T> {
         // SAFETY: passed on to the caller.
-        unsafe { self.find(symbol) }
-            .ok_or_else(|| Error::failed(format!("{}: no function {symbol}: not a usable library", self.name)))
+        unsafe { self.find(symbol) }.ok_or_else(|| {
+            Error::failed(format!("{}: no function {symbol}: not a usable library", self.name))
+        })
     }
 }
 
@@ -67,7 +68,11 @@ fn open(flag: &str, path: Option<&Path>, names: &[&str], scope: i32) -> Result<O
     let beside = places(&exe).into_iter().flat_map(|dir| names.iter().map(move |name| dir.join(name)));
     let tried = beside.filter(|file| file.exists()).chain(names.iter().map(PathBuf::from));
     first(tried, scope).map_err(|e| {
-        Error::failed(format!("no {} beside {} nor on the loader's path ({e}); use {flag} PATH", names[0], exe.display()))
+        Error::failed(format!(
+            "no {} beside {} nor on the loader's path ({e}); use {flag} PATH",
+            names[0],
+            exe.display()
+        ))
     })
 }
 

@@ -1,9 +1,11 @@
 //! One rank of this process: its device, stream, communicator and buffers.
 
-use crate::api::{Comm, Mccl, RedOp, Registration};
+use crate::api::{Mccl, RedOp};
+use crate::comm::{Comm, Registration};
 use crate::dtype::{DType, Op};
 use crate::error::Result;
-use crate::musart::{Buffer, Musart, Stream};
+use crate::memory::Buffer;
+use crate::musart::{Musart, Stream};
 
 /// A rank. Its buffers outlive all work on its stream: `release` waits for the stream first.
 pub struct LocalRank {

@@ -1,11 +1,11 @@
 //! The device runtime (`libmusart`): function table, streams, memory, events and graphs.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::marker::PhantomData;
 
 use crate::api::{Mccl, function_table};
 use crate::error::{Error, Result};
 use crate::load::Opened;
+use crate::memory::{Buffer, View};
 
 const STREAM_NON_BLOCKING: c_uint = 1;
 const COPY_TO_DEVICE: c_int = 1;
@@ -128,12 +128,18 @@ impl Musart {
     /// Memory on the current device, from the library's allocator if one is given and has it, else from the runtime.
     pub fn buffer(&'static self, library: Option<&'static Mccl>, bytes: usize) -> Result<Buffer> {
         if let Some((library, result)) = library.and_then(|l| Some((l, l.mem_alloc(bytes)?))) {
-            return Ok(Buffer { runtime: self, library: Some(library), base: result?, len: bytes });
+            return Ok(Buffer::new(self, Some(library), result?, bytes));
         }
         let mut base = std::ptr::null_mut();
         // SAFETY: the pointer is to a local that lives through the call.
         self.check("musaMalloc", unsafe { (self.table.malloc)(&mut base, bytes) })?;
-        Ok(Buffer { runtime: self, library: None, base, len: bytes })
+        Ok(Buffer::new(self, None, base, bytes))
+    }
+
+    /// Gives back memory of `buffer` that came from the runtime.
+    pub(crate) fn free(&self, base: *mut c_void) {
+        // SAFETY: the one owner of memory from `musaMalloc` passes it here once.
+        unsafe { (self.table.free)(base) };
     }
 
     pub fn copy_in(&self, to: View, from: &[u8]) -> Result<()> {
@@ -213,7 +219,8 @@ impl Stream {
 
     /// Records from now on instead of running, until `end_capture`.
     pub fn begin_capture(&self) -> Result<()> {
-        let call = self.runtime.table.begin_capture.ok_or_else(|| self.runtime.missing("-G: graph capture"))?;
+        let call =
+            self.runtime.table.begin_capture.ok_or_else(|| self.runtime.missing("-G: graph capture"))?;
         // SAFETY: a live stream.
         self.runtime.check("musaStreamBeginCapture", unsafe { call(self.handle, CAPTURE_THREAD_LOCAL) })
     }
@@ -223,7 +230,8 @@ impl Stream {
         let (table, missing) = (&self.runtime.table, || self.runtime.missing("-G: graphs"));
         let end = table.end_capture.ok_or_else(missing)?;
         let instantiate = table.graph_instantiate.ok_or_else(missing)?;
-        let mut graph = Graph { runtime: self.runtime, graph: std::ptr::null_mut(), exec: std::ptr::null_mut() };
+        let mut graph =
+            Graph { runtime: self.runtime, graph: std::ptr::null_mut(), exec: std::ptr::null_mut() };
         // SAFETY: a live stream; the pointer is to a local that lives through the call.
         self.runtime.check("musaStreamEndCapture", unsafe { end(self.handle, &mut graph.graph) })?;
         let null = std::ptr::null_mut();
@@ -311,74 +319,5 @@ impl Drop for Event {
             // SAFETY: the last use of a live handle.
             unsafe { destroy(self.handle) };
         }
-    }
-}
-
-/// Device memory with one owner, freed when dropped.
-pub struct Buffer {
-    runtime: &'static Musart,
-    library: Option<&'static Mccl>,
-    base: *mut c_void,
-    len: usize,
-}
-
-// SAFETY: device memory belongs to no thread.
-unsafe impl Send for Buffer {}
-// SAFETY: as above; the address is only passed on.
-unsafe impl Sync for Buffer {}
-
-impl Buffer {
-    /// All of it.
-    pub fn view(&self) -> View<'_> {
-        View { base: self.base.cast(), len: self.len, owner: PhantomData }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        match self.library {
-            Some(library) => drop(library.mem_free(self.base)),
-            // SAFETY: the last use of memory from `musaMalloc`.
-            None => drop(unsafe { (self.runtime.table.free)(self.base) }),
-        }
-    }
-}
-
-/// A range of a buffer's device memory.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    base: *mut u8,
-    len: usize,
-    owner: PhantomData<&'a Buffer>,
-}
-
-impl<'a> View<'a> {
-    /// `len` bytes from `offset` on; an error if they are not all inside.
-    #[inline]
-    pub fn sub(self, offset: usize, len: usize) -> Result<View<'a>> {
-        match offset.checked_add(len) {
-            Some(end) if end <= self.len => {
-                // SAFETY: the offset is inside the buffer (checked above).
-                Ok(View { base: unsafe { self.base.add(offset) }, len, owner: PhantomData })
-            }
-            _ => Err(Error::failed(format!("buffer: {len} bytes at {offset} of {}: beyond its end", self.len))),
-        }
-    }
-
-    pub(crate) fn ptr(self) -> *mut c_void {
-        self.base.cast()
-    }
-
-    pub fn len(self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.len == 0
-    }
-
-    /// Whether both begin at the same byte.
-    pub fn starts_with(self, other: View) -> bool {
-        self.base == other.base
     }
 }

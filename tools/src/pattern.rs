@@ -230,8 +230,11 @@ mod tests {
             Op::Min => a.min(b),
             _ => a + b,
         };
-        let result =
-            order.iter().map(|&r| term(r)).reduce(|a, b| format.decode(format.encode(combine(a, b)))).unwrap();
+        let result = order
+            .iter()
+            .map(|&r| term(r))
+            .reduce(|a, b| format.decode(format.encode(combine(a, b))))
+            .unwrap();
         format.encode(result)
     }
 
@@ -258,8 +261,7 @@ mod tests {
         for case in cases().filter(|c| c.op == Some(Op::Sum)) {
             let Some(format) = case.dtype.float() else { continue };
             for position in 0..200 {
-                let total: f64 =
-                    (0..case.nranks).map(|r| format.decode(case.input(r, position)).abs()).sum();
+                let total: f64 = (0..case.nranks).map(|r| format.decode(case.input(r, position)).abs()).sum();
                 assert!(total / scale(position) <= budget(format) as f64, "{case:?}");
             }
         }
@@ -282,8 +284,7 @@ mod tests {
     fn integer_averages_do_not_overflow() {
         for case in cases().filter(|c| c.op == Some(Op::Avg) && c.dtype.float().is_none()) {
             for position in 0..200 {
-                let sum: i128 =
-                    (0..case.nranks).map(|r| case.dtype.int_value(case.input(r, position))).sum();
+                let sum: i128 = (0..case.nranks).map(|r| case.dtype.int_value(case.input(r, position))).sum();
                 let wrapped = case.dtype.int_value(sum as u64 & case.dtype.mask());
                 assert_eq!(sum, wrapped, "{case:?}");
             }

@@ -41,6 +41,9 @@ impl Totals {
 /// Runs all rows in this thread. Every thread of every process runs the same ones.
 pub fn run(mut worker: Worker, table: &mut Table) -> Result<Totals> {
     let mut totals = Totals::default();
+    if let Some(seat) = worker.seats.first() {
+        worker.setup.runtime.set_device(seat.local.device)?;
+    }
     for test in tests(&worker) {
         warm_up(&worker, test)?;
         let mut cycle = 0;
@@ -79,7 +82,9 @@ fn warm_up(worker: &Worker, test: Test) -> Result<()> {
     worker.team.barrier(worker.thread)?;
     let options = &worker.setup.options;
     let double = |&bytes: &usize| bytes.checked_mul(2).filter(|&next| next > bytes);
-    for bytes in std::iter::successors(Some(options.min_bytes), double).take_while(|&b| b <= options.max_bytes) {
+    for bytes in
+        std::iter::successors(Some(options.min_bytes), double).take_while(|&b| b <= options.max_bytes)
+    {
         worker.warm_up(form(worker, test, bytes, false))?;
     }
     Ok(())

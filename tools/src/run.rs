@@ -43,15 +43,19 @@ fn start(collective: Collective, options: Options, args: &[OsString]) -> Result<
         (detect::Launch::Alone, Some(size)) => return fork::run(size, args),
         (detect::Launch::Mpi(launcher), Some(size)) => {
             let by = launcher.variable;
-            return Err(Error::usage(format!("--nproc: {size}, processes come from MPI already ({by} is set), allowed unset")));
+            return Err(Error::usage(format!(
+                "--nproc: {size}, processes come from MPI already ({by} is set), allowed unset"
+            )));
         }
         (detect::Launch::Variables { .. }, Some(size)) => {
-            return Err(Error::usage(format!("--nproc: {size}, processes come from rank variables already, allowed unset")));
+            return Err(Error::usage(format!(
+                "--nproc: {size}, processes come from rank variables already, allowed unset"
+            )));
         }
         _ => {}
     }
     let world = World::join(&launch)?;
-    Run::new(collective, options, settings, world)?.to_end()
+    Run::new(collective, options, settings, world)?.finish()
 }
 
 /// The state of this process between its phases.
@@ -85,10 +89,18 @@ impl Run {
         if let Some(report) = &report {
             out.print(&format!("# Writing JSON output to {}\n", report.path.display()));
         }
-        Ok(Self { collective, options, settings, world, libraries: Libraries { library, runtime }, out, report })
+        Ok(Self {
+            collective,
+            options,
+            settings,
+            world,
+            libraries: Libraries { library, runtime },
+            out,
+            report,
+        })
     }
 
-    fn to_end(mut self) -> Result<i32> {
+    fn finish(mut self) -> Result<i32> {
         let (libraries, program) = (self.libraries, self.collective.program());
         let version = libraries.library.version()?;
         self.out.print(&table::opening(program, &self.options, version));
@@ -110,7 +122,8 @@ impl Run {
         let memory = Memory { before_init, after_init, after_buffers: self.used_memory(&devices)? };
         if let Some(report) = &mut self.report {
             report.set("nccl_version", json!(version));
-            report.set("config", json::config(&self.options, lines.lines().filter_map(json::device).collect()));
+            report
+                .set("config", json::config(&self.options, lines.lines().filter_map(json::device).collect()));
             report.set("results", Value::Array(Vec::new()));
             report.save()?;
         }
@@ -138,13 +151,18 @@ impl Run {
 
     fn plan(&self, nranks: usize) -> Result<Plan> {
         if self.collective == Collective::HyperCube && !nranks.is_power_of_two() {
-            return Err(Error::usage(format!("hypercube_perf: {nranks} ranks, not a power of two, allowed 1, 2, 4, 8 …")));
+            return Err(Error::usage(format!(
+                "number of ranks: {nranks}, not a power of two, allowed 1, 2, 4, 8 …"
+            )));
         }
         if let Root::Rank(root) = self.options.root
             && self.collective.has_root()
             && root >= nranks
         {
-            return Err(Error::usage(format!("-r, --root: {root}, no such rank, allowed -1 to {}", nranks - 1)));
+            return Err(Error::usage(format!(
+                "-r, --root: {root}, no such rank, allowed -1 to {}",
+                nranks - 1
+            )));
         }
         let traffic = self.settings.traffic.clone();
         let plan = Plan { collective: self.collective, nranks, traffic };
@@ -158,16 +176,23 @@ impl Run {
         let crate::coll::traffic::Traffic::Matrix { dim, .. } = plan.traffic else { return Ok(()) };
         let name = "MCCL_TESTS_ALLTOALLV_MATRIX_FILE";
         if plan.nranks > dim {
-            return Err(Error::usage(format!("{name}: matrix for {dim} ranks, there are {}, allowed 1 to {dim}", plan.nranks)));
+            return Err(Error::usage(format!(
+                "{name}: matrix for {dim} ranks, there are {}, allowed 1 to {dim}",
+                plan.nranks
+            )));
         }
         let (min, max) = (self.options.min_bytes, self.options.max_bytes);
         if min != max {
-            return Err(Error::usage(format!("-b, --minbytes: {min}, sizes come from the matrix, allowed {max} as for -e")));
+            return Err(Error::usage(format!(
+                "-b, --minbytes: {min}, sizes come from the matrix, allowed {max} as for -e"
+            )));
         }
         let (send, recv) = plan.traffic.largest(plan.nranks, 0, 1);
         let need = send.max(recv);
         match max < need {
-            true => Err(Error::usage(format!("-e, --maxbytes: {max}, the matrix needs more, allowed {need} and up"))),
+            true => Err(Error::usage(format!(
+                "-e, --maxbytes: {max}, the matrix needs more, allowed {need} and up"
+            ))),
             false => Ok(()),
         }
     }
@@ -212,8 +237,14 @@ impl Run {
                 .map(|thread| {
                     let worker = worker(thread);
                     scope.spawn(move || {
-                        let mut table = rows::Table { out: Out { enabled: false }, style, report: None, print_traffic: false };
-                        rows::run(worker, &mut table).unwrap_or_else(|e| die(setup.plan.collective.program(), &e))
+                        let mut table = rows::Table {
+                            out: Out { enabled: false },
+                            style,
+                            report: None,
+                            print_traffic: false,
+                        };
+                        rows::run(worker, &mut table)
+                            .unwrap_or_else(|e| die(setup.plan.collective.program(), &e))
                     })
                 })
                 .collect();
@@ -229,7 +260,14 @@ impl Run {
         Ok(totals)
     }
 
-    fn conclude(mut self, setup: &Setup, totals: Totals, memory: Memory, devices: &[i32], seats: Vec<Seat>) -> Result<i32> {
+    fn conclude(
+        mut self,
+        setup: &Setup,
+        totals: Totals,
+        memory: Memory,
+        devices: &[i32],
+        seats: Vec<Seat>,
+    ) -> Result<i32> {
         let after_tests = self.used_memory(devices)?;
         let mine = [
             memory.after_init - memory.before_init,
@@ -245,7 +283,8 @@ impl Run {
         let (average, wanted) = (totals.average(), self.settings.min_bandwidth);
         self.out.print(&table::footer(program, totals.errors, average, wanted));
         if setup.options.memory {
-            let parts = [("Initialization", largest(0)), ("User-Allocated", largest(1)), ("Collective", largest(2))];
+            let parts =
+                [("Initialization", largest(0)), ("User-Allocated", largest(1)), ("Collective", largest(2))];
             self.out.print(&table::memory(&parts, largest(3)));
         }
         self.out.print("#\n");

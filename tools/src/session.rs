@@ -51,7 +51,9 @@ pub fn group(world: &World, settings: &Settings) -> Result<Group> {
         return Ok(Group { color: 0, rank: world.rank, size: world.size, first: 0 });
     };
     if !world.talks_before_init() {
-        return Err(Error::usage("MCCL_TESTS_SPLIT: set, needs processes from MPI or --nproc, allowed unset"));
+        return Err(Error::usage(
+            "MCCL_TESTS_SPLIT: set, needs processes from MPI or --nproc, allowed unset",
+        ));
     }
     let all = world.all_gather(&split.group(world.rank).to_le_bytes())?;
     let color = |bytes: &Vec<u8>| i32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
@@ -173,7 +175,12 @@ fn fitting(total: usize, sharing: usize) -> usize {
 }
 
 /// Allocates buffers of `bytes` for every rank, and registers them if asked to.
-pub fn seats(libraries: Libraries, options: &Options, ranks: Vec<Arc<LocalRank>>, bytes: usize) -> Result<Vec<Seat>> {
+pub fn seats(
+    libraries: Libraries,
+    options: &Options,
+    ranks: Vec<Arc<LocalRank>>,
+    bytes: usize,
+) -> Result<Vec<Seat>> {
     // Room for `-u` in the largest type.
     let bytes = bytes + 8 * options.unalign;
     let mut seats = Vec::new();

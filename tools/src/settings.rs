@@ -18,6 +18,8 @@ pub struct Settings {
     pub print_traffic: bool,
 }
 
+type Make = fn(u32) -> Split;
+
 /// How a process's rank becomes the number of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -41,7 +43,7 @@ impl Split {
 
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_uppercase();
-        let make: [(&str, fn(u32) -> Self); 8] = [
+        let words: [(&str, Make); 8] = [
             ("AND", Self::And),
             ("&", Self::And),
             ("OR", Self::Or),
@@ -51,7 +53,7 @@ impl Split {
             ("DIV", Self::Div),
             ("/", Self::Div),
         ];
-        let (make, rest) = make.iter().find_map(|(word, make)| Some((make, text.strip_prefix(word)?)))?;
+        let (make, rest) = words.iter().find_map(|(word, make)| Some((make, text.strip_prefix(word)?)))?;
         let digits = rest.trim();
         let number = match (digits.strip_prefix("0X"), digits.strip_prefix("0B")) {
             (Some(hex), _) => u32::from_str_radix(hex, 16).ok(),
@@ -97,19 +99,24 @@ fn split(mask: Found, split: Found) -> Result<Option<Split>> {
         let digits = text.trim().trim_start_matches("0x");
         return match u32::from_str_radix(digits, 16).ok().filter(|&m| m <= i32::MAX as u32) {
             Some(mask) => Ok(Some(Split::And(mask))),
-            None => Err(Error::usage(format!("{name}: {text}, not a mask, allowed hexadecimal up to 7fffffff"))),
+            None => {
+                Err(Error::usage(format!("{name}: {text}, not a mask, allowed hexadecimal up to 7fffffff")))
+            }
         };
     }
     let Some((name, text)) = split else { return Ok(None) };
     Split::parse(&text).map(Some).ok_or_else(|| {
-        Error::usage(format!("{name}: {text}, not understood, allowed AND n, OR n, MOD n, DIV n (n above 0 for the last two)"))
+        Error::usage(format!(
+            "{name}: {text}, not understood, allowed AND n, OR n, MOD n, DIV n (n above 0 for the last two)"
+        ))
     })
 }
 
 fn traffic(find: &impl Fn(&str) -> Found) -> Result<Traffic> {
     let scale = number(find("ALLTOALLV_MATRIX_SCALE"), 0.0, 1e9)?.unwrap_or(1.0);
     if let Some((name, path)) = find("ALLTOALLV_MATRIX_FILE") {
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("{name}: {path}: {e}")))?;
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("{name}: {path}: {e}")))?;
         return Traffic::parse_matrix(&text, scale).map_err(|e| e.at(format!("{name}: {path}")));
     }
     Ok(Traffic::Spread(number(find("ALLTOALLV_SPREAD"), 0.0, 1.0)?.unwrap_or(1.0)))
@@ -137,7 +144,8 @@ mod tests {
 
     #[test]
     fn groups_come_from_words_signs_and_masks() {
-        let group = |text: &str, rank| with(&[("MCCL_TESTS_SPLIT", text)]).unwrap().split.unwrap().group(rank);
+        let group =
+            |text: &str, rank| with(&[("MCCL_TESTS_SPLIT", text)]).unwrap().split.unwrap().group(rank);
         assert_eq!((group("MOD 2", 5), group("%3", 5), group("div0x2", 5)), (1, 2, 2));
         assert_eq!((group("AND 0b11", 6), group("| 8", 1)), (2, 9));
         let mask = with(&[("MCCL_TESTS_SPLIT_MASK", "0x7")]).unwrap().split.unwrap();

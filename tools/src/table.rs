@@ -101,7 +101,15 @@ pub fn opening(program: &str, options: &Options, library_version: i32) -> String
 }
 
 /// The line of one rank; `bus` as the runtime names it.
-pub fn device_line(rank: usize, group: i32, pid: u32, host: &str, device: i32, bus: &str, name: &str) -> String {
+pub fn device_line(
+    rank: usize,
+    group: i32,
+    pid: u32,
+    host: &str,
+    device: i32,
+    bus: &str,
+    name: &str,
+) -> String {
     let bus = pci_parts(bus);
     format!("#  Rank {rank:2} Group {group:2} Pid {pid:6} on {host:>10} device {device:2} [{bus}] {name}\n")
 }
@@ -123,7 +131,8 @@ pub fn header(style: Style) -> String {
         true => ("timestamp", "%Y-%m-%d %H:%M:%S", 19),
         false => ("", "", 0),
     };
-    let lead = |a: &str, b: &str, c: &str, d: &str, e: &str| format!("# {a:>10}  {b:>12}  {c:>8}  {d:>6}  {e:>6}");
+    let lead =
+        |a: &str, b: &str, c: &str, d: &str, e: &str| format!("# {a:>10}  {b:>12}  {c:>8}  {d:>6}  {e:>6}");
     let half = |cells: [&str; 4], iter: [&str; 4]| {
         let [a, b, c, d] = cells;
         let mut text = format!("  {a:>7}  {b:>6}  {c:>6}  {d:>6}");
@@ -135,7 +144,9 @@ pub fn header(style: Style) -> String {
     let names = half([time, "algbw", "busbw", "#wrong"], ["i_min", "i_max", "i_p99", "i_cv%"]);
     let units_half = half(["(us)", "(GB/s)", "(GB/s)", ""], ["(us)", "(us)", "(us)", "(%)"]);
     let titles = match style.per_iter {
-        true => "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)",
+        true => {
+            "              out-of-place (+ per-iteration)                                in-place (+ per-iteration)"
+        }
         false => "           out-of-place                       in-place          ",
     };
     let blank = lead("", "", "", "", "");
@@ -157,8 +168,7 @@ pub fn row_half(figures: Option<&Figures>, iters: Option<&IterStats>, style: Sty
     let mut text = match figures {
         None => format!("  {na:>7}  {na:>6}  {na:>6}  {na:>6}"),
         Some(f) => {
-            let (time, algbw, busbw) =
-                (fixed(f.seconds * 1e6, 7), fixed(f.algbw, 6), fixed(f.busbw, 6));
+            let (time, algbw, busbw) = (fixed(f.seconds * 1e6, 7), fixed(f.algbw, 6), fixed(f.busbw, 6));
             let wrong = f.wrong.map_or(na.to_string(), |n| general(n as f64));
             format!("  {time:>7}  {algbw:>6}  {busbw:>6}  {wrong:>6}")
         }
@@ -193,7 +203,8 @@ pub fn bandwidth_is_enough(average: f64, wanted: f64) -> bool {
 
 /// The lines of `-M`: named amounts of device memory, and the memory of the process.
 pub fn memory(amounts: &[(&str, i64)], resident: i64) -> String {
-    let parts: Vec<String> = amounts.iter().map(|(name, bytes)| format!("{name} {}", bytes_text(*bytes))).collect();
+    let parts: Vec<String> =
+        amounts.iter().map(|(name, bytes)| format!("{name} {}", bytes_text(*bytes))).collect();
     let total = bytes_text(amounts.iter().map(|(_, bytes)| bytes).sum());
     format!(
         "# {:<20} : {} | Total  {total}\n# {:<20} : {}\n",

@@ -79,7 +79,9 @@ fn a_table_looks_like_that_of_nccl_tests() {
 fn a_missing_form_still_fills_thirteen_fields() {
     let style = Style::default();
     let figures = Figures { seconds: 1.0, algbw: 1.0, busbw: 1.0, wrong: Some(3) };
-    let row = row_start(8, 2, "int8", "none", -1) + &row_half(Some(&figures), None, style) + &row_half(None, None, style);
+    let row = row_start(8, 2, "int8", "none", -1)
+        + &row_half(Some(&figures), None, style)
+        + &row_half(None, None, style);
     assert_eq!(row.split_whitespace().count(), 13);
     assert!(row.ends_with("N/A     N/A     N/A     N/A"), "{row}");
 }
@@ -126,7 +128,10 @@ fn statistics_use_nearest_rank_percentiles() {
 
 #[test]
 fn memory_amounts_get_units() {
-    let text = memory(&[("Initialization", 5 << 20), ("User-Allocated", 1 << 30), ("Collective", -2048)], 123 << 20);
-    assert!(text.starts_with("# GPU memory usage     : Initialization 5.00 MB | User-Allocated 1.00 GB | Collective -2.00 KB"));
+    let text =
+        memory(&[("Initialization", 5 << 20), ("User-Allocated", 1 << 30), ("Collective", -2048)], 123 << 20);
+    assert!(text.starts_with(
+        "# GPU memory usage     : Initialization 5.00 MB | User-Allocated 1.00 GB | Collective -2.00 KB"
+    ));
     assert!(text.contains("# Process memory (RSS) : 123 MB\n"), "{text}");
 }

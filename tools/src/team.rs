@@ -39,7 +39,8 @@ impl<'w> Team<'w> {
         if thread == 0 {
             let mine = lock(&self.mine).concat();
             let all = self.world.all_gather_numbers(&mine)?;
-            let rows = all.iter().flat_map(|process| process.chunks(figures.len().max(1)).map(<[f64]>::to_vec));
+            let rows =
+                all.iter().flat_map(|process| process.chunks(figures.len().max(1)).map(<[f64]>::to_vec));
             *lock(&self.all) = Arc::new(rows.collect());
         }
         self.meet();

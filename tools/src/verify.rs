@@ -2,7 +2,8 @@
 
 use crate::coll::layout::Segment;
 use crate::error::Result;
-use crate::musart::{Musart, View};
+use crate::memory::View;
+use crate::musart::Musart;
 use crate::pattern::{Case, PERIOD, Source};
 
 /// Bytes that are copied at a time.

@@ -1,5 +1,6 @@
 //! `mccl_version`: which build of the library this is, as the version tools of all modules print it.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ use crate::musart::Musart;
 use crate::output::{Out, die};
 
 const MODULE: &str = "mccl";
-const USAGE: &str = "mccl_version [FILE.json]: prints the version of libmccl; with a file, merges the entry into it";
+const USAGE: &str = "mccl_version [--lib PATH] [FILE.json]: prints the version of libmccl; with a file, merges the entry into it";
 
 /// Runs the program; for `main`.
 pub fn main() -> ExitCode {
@@ -27,24 +28,26 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<String> {
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let file = match args.as_slice() {
-        [] => None,
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (library, file) = match args.as_slice() {
         [flag] if flag == "-h" || flag == "--help" => return Ok(format!("{USAGE}\n")),
-        [file] if !file.as_encoded_bytes().starts_with(b"-") => Some(Path::new(file)),
-        _ => return Err(Error::usage(format!("{} arguments, not understood, allowed: {USAGE}", args.len()))),
+        [flag, library, rest @ ..] if flag == "--lib" && rest.len() < 2 => (Some(library), rest.first()),
+        [] => (None, None),
+        [file] if !file.as_encoded_bytes().starts_with(b"-") => (None, Some(file)),
+        _ => return Err(Error::usage(format!("arguments: {args:?}, not understood, allowed: {USAGE}"))),
     };
-    let entry = entry(&version_text(library_version()?));
+    let (library, file) = (library.map(Path::new), file.map(Path::new));
+    let entry = entry(&version_text(library_version(library)?));
     if let Some(file) = file {
         merge(file, &entry)?;
     }
     Ok(format!("{MODULE}:\n{}\n", pretty(&entry)))
 }
 
-fn library_version() -> Result<i32> {
+fn library_version(path: Option<&Path>) -> Result<i32> {
     // The library needs some runtime; its version does not depend on which.
     let runtime = load::open_runtime(None).and_then(|opened| Musart::of(&opened));
-    let library = load::open_library(None).map_err(|error| match &runtime {
+    let library = load::open_library(path).map_err(|error| match &runtime {
         Err(no_runtime) => Error::failed(format!("{error}; {no_runtime}")),
         Ok(_) => error,
     })?;
@@ -53,7 +56,8 @@ fn library_version() -> Result<i32> {
 
 /// `2.28.9` of 22809, and `2.7.8` of the older form 2708.
 fn version_text(code: i32) -> String {
-    let (major, rest) = if code < 10_000 { (code / 1000, code % 1000) } else { (code / 10_000, code % 10_000) };
+    let (major, rest) =
+        if code < 10_000 { (code / 1000, code % 1000) } else { (code / 10_000, code % 10_000) };
     format!("{major}.{}.{}", rest / 100, rest % 100)
 }
 
@@ -113,7 +117,8 @@ mod tests {
     #[test]
     fn the_entry_has_the_keys_in_order_and_tabs() {
         let text = pretty(&entry("2.28.9"));
-        let keys: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("\t\"")?.split('"').next()).collect();
+        let keys: Vec<&str> =
+            text.lines().filter_map(|l| l.strip_prefix("\t\"")?.split('"').next()).collect();
         assert_eq!(keys, ["version", "build archs", "git branch", "git tag", "commit id", "commit date"]);
         assert!(text.starts_with("{\n\t\"version\": \"2.28.9\",\n"));
     }

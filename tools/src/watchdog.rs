@@ -24,7 +24,12 @@ pub struct Watch {
 
 impl Watch {
     pub fn new() -> Self {
-        Self { epoch: Instant::now(), since: AtomicU64::new(0), what: Mutex::default(), ranks: Mutex::default() }
+        Self {
+            epoch: Instant::now(),
+            since: AtomicU64::new(0),
+            what: Mutex::default(),
+            ranks: Mutex::default(),
+        }
     }
 
     /// The ranks whose communicators are asked for errors and aborted.
@@ -92,7 +97,11 @@ pub fn guard(watches: &[Watch], timeout: Option<Duration>, stop: &AtomicBool) {
 fn overdue(watch: &Watch, timeout: Option<Duration>) -> Option<String> {
     let timeout = timeout?;
     let waited = watch.waited().filter(|waited| *waited > timeout)?;
-    Some(format!("Test timeout ({}s): waited {:.1} s (-T, --timeout)", timeout.as_secs(), waited.as_secs_f64()))
+    Some(format!(
+        "Test timeout ({}s): waited {:.1} s (-T, --timeout)",
+        timeout.as_secs(),
+        waited.as_secs_f64()
+    ))
 }
 
 /// Aborts every communicator, as far as that comes back within a limit.

@@ -1,10 +1,12 @@
 //! Puts one operation of one rank on its stream, by the library's call or by Send and Recv where it has none.
 
 use super::{Collective, Plan};
-use crate::api::{Comm, Mccl, RedOp, VectorCounts};
+use crate::api::{Mccl, RedOp};
+use crate::comm::{Comm, VectorCounts};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::musart::{Stream, View};
+use crate::memory::View;
+use crate::musart::Stream;
 
 /// What a rank's calls need besides the buffers.
 #[derive(Clone, Copy)]
@@ -27,8 +29,16 @@ pub struct Arguments<'a> {
 }
 
 impl Plan {
-    /// Issues the operation. Returns when the library's call does.
-    pub fn issue(&self, c: Caller, a: Arguments, send: View, recv: View) -> Result<()> {
+    /// How many calls of `issue` make one operation. A step needs the data of the one before, so they cannot be in one group.
+    pub fn steps(&self) -> u32 {
+        match self.collective {
+            Collective::HyperCube => self.nranks.ilog2().max(1),
+            _ => 1,
+        }
+    }
+
+    /// Issues a step of the operation. Returns when the library's call does.
+    pub fn issue(&self, step: u32, c: Caller, a: Arguments, send: View, recv: View) -> Result<()> {
         let (comm, s, ty, count) = (c.comm, c.stream, a.dtype, a.count);
         match self.collective {
             Collective::AllReduce => comm.all_reduce(send, recv, count, ty, a.op, s),
@@ -49,7 +59,7 @@ impl Plan {
                 .scatter(send, recv, count, ty, a.root, s)
                 .unwrap_or_else(|| self.scatter_by_pairs(c, a, send, recv)),
             Collective::SendRecv => self.ring(c, a, send, recv),
-            Collective::HyperCube => self.hypercube(c, a, send, recv),
+            Collective::HyperCube => self.hypercube(c, a, send, recv, step),
         }
     }
 
@@ -61,24 +71,23 @@ impl Plan {
         })
     }
 
-    /// All-gather in log2(n) exchanges of ever larger blocks.
-    fn hypercube(&self, c: Caller, a: Arguments, send: View, recv: View) -> Result<()> {
-        let (rank, bytes) = (c.comm.rank(), a.count * a.dtype.size());
+    /// One exchange of an all-gather in log2(n) of them, over ever larger blocks. The first places the own block before.
+    fn hypercube(&self, c: Caller, a: Arguments, send: View, recv: View, step: u32) -> Result<()> {
+        let (rank, bytes, width) = (c.comm.rank(), a.count * a.dtype.size(), 1usize << step);
         let own = recv.sub(rank * bytes, bytes)?;
-        if !own.starts_with(send) && bytes > 0 {
+        if step == 0 && !own.starts_with(send) && bytes > 0 {
             c.stream.copy(own, send.sub(0, bytes)?)?;
         }
-        let mut width = 1;
-        while width < self.nranks {
-            let mine = rank & !(width - 1);
-            let (out, into) = (recv.sub(mine * bytes, width * bytes)?, recv.sub((mine ^ width) * bytes, width * bytes)?);
-            c.library.group(|| {
-                c.comm.send(out, a.count * width, a.dtype, rank ^ width, c.stream)?;
-                c.comm.recv(into, a.count * width, a.dtype, rank ^ width, c.stream)
-            })?;
-            width *= 2;
+        if width >= self.nranks {
+            return Ok(());
         }
-        Ok(())
+        let mine = rank & !(width - 1);
+        let out = recv.sub(mine * bytes, width * bytes)?;
+        let into = recv.sub((mine ^ width) * bytes, width * bytes)?;
+        c.library.group(|| {
+            c.comm.send(out, a.count * width, a.dtype, rank ^ width, c.stream)?;
+            c.comm.recv(into, a.count * width, a.dtype, rank ^ width, c.stream)
+        })
     }
 
     fn all_to_all_by_pairs(&self, c: Caller, a: Arguments, send: View, recv: View) -> Result<()> {
@@ -96,8 +105,8 @@ impl Plan {
         let (size, v) = (a.dtype.size(), a.vectors);
         let displs = &v.send_displs[c.comm.rank() * self.nranks..];
         c.library.group(|| {
-            for peer in 0..self.nranks {
-                let out = send.sub(displs[peer] * size, v.send[peer] * size)?;
+            for (peer, displ) in displs[..self.nranks].iter().enumerate() {
+                let out = send.sub(displ * size, v.send[peer] * size)?;
                 let into = recv.sub(v.recv_displs[peer] * size, v.recv[peer] * size)?;
                 if v.send[peer] > 0 {
                     c.comm.send(out, v.send[peer], a.dtype, peer, c.stream)?;

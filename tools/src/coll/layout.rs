@@ -38,7 +38,11 @@ impl Plan {
         let sends = self.collective != Collective::Broadcast && self.collective != Collective::Scatter;
         let at = if place.in_place { place.rank * counts.send_in_place } else { 0 };
         let send = if self.collective == Collective::AllToAllV {
-            self.traffic.vectors(place.rank, self.nranks, self.total(counts, place), place.size).send.iter().sum()
+            self.traffic
+                .vectors(place.rank, self.nranks, self.total(counts, place), place.size)
+                .send
+                .iter()
+                .sum()
         } else {
             counts.send
         };
@@ -56,7 +60,11 @@ impl Plan {
         let (n, rank, part) = (self.nranks, place.rank, counts.param);
         let one = |source| vec![Segment { at: 0, count: counts.recv, source }];
         let from_each = |start: usize| {
-            let segment = move |i: usize| Segment { at: i * part, count: part, source: Source::Input { rank: i, start } };
+            let segment = move |i: usize| Segment {
+                at: i * part,
+                count: part,
+                source: Source::Input { rank: i, start },
+            };
             (0..n).map(segment).collect::<Vec<_>>()
         };
         match self.collective {

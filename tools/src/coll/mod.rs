@@ -53,7 +53,9 @@ impl Collective {
             Self::Gather => "Measures and checks Gather",
             Self::Scatter => "Measures and checks Scatter",
             Self::SendRecv => "Measures and checks Send and Recv around a ring",
-            Self::HyperCube => "Measures and checks an all-gather of Send and Recv over a hypercube (a power of two ranks)",
+            Self::HyperCube => {
+                "Measures and checks an all-gather of Send and Recv over a hypercube (a power of two ranks)"
+            }
         }
     }
 
@@ -163,7 +165,9 @@ mod tests {
 
     #[test]
     fn whole_message_collectives_keep_their_count() {
-        for collective in [Collective::AllReduce, Collective::Broadcast, Collective::Reduce, Collective::SendRecv] {
+        for collective in
+            [Collective::AllReduce, Collective::Broadcast, Collective::Reduce, Collective::SendRecv]
+        {
             let counts = plan(collective, 3).counts(7, 4);
             assert_eq!((counts.send, counts.recv, counts.param), (7, 7, 7));
         }

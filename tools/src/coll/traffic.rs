@@ -1,6 +1,6 @@
 //! Who sends how much to whom in `alltoallv_perf`: a pattern weighted by distance, or a matrix from a file.
 
-use crate::api::VectorCounts;
+use crate::comm::VectorCounts;
 use crate::error::{Error, Result};
 
 /// Largest matrix that is read: ranks in one dimension.
@@ -29,16 +29,23 @@ impl Traffic {
             let row = line.split_whitespace().map(|word| matrix_entry(word, rows, scale));
             let row = row.collect::<Result<Vec<usize>>>()?;
             if rows > 0 && row.len() != columns {
-                return Err(Error::usage(format!("row {rows}: {} columns, allowed {columns} as in the first row", row.len())));
+                return Err(Error::usage(format!(
+                    "row {rows}: {} columns, allowed {columns} as in the first row",
+                    row.len()
+                )));
             }
             (rows, columns) = (rows + 1, row.len());
             if rows.max(columns) > MAX_DIM {
-                return Err(Error::usage(format!("matrix of {rows} x {columns}: too large, allowed 1 to {MAX_DIM}")));
+                return Err(Error::usage(format!(
+                    "matrix of {rows} x {columns}: too large, allowed 1 to {MAX_DIM}"
+                )));
             }
             bytes.extend(row);
         }
         if rows == 0 || rows != columns {
-            return Err(Error::usage(format!("matrix of {rows} x {columns}: not square, allowed n x n with n at least 1")));
+            return Err(Error::usage(format!(
+                "matrix of {rows} x {columns}: not square, allowed n x n with n at least 1"
+            )));
         }
         Ok(Self::Matrix { dim: rows, bytes })
     }
@@ -90,10 +97,13 @@ impl Traffic {
     /// A line for the pattern and one for each rank: what it moved and how fast.
     pub fn summary(&self, n: usize, total: usize, seconds: f64) -> String {
         let mode = match self {
-            Self::Spread(spread) => format!("mode=generated nranks={n} total_bytes={total} spread={spread:.3}"),
+            Self::Spread(spread) => {
+                format!("mode=generated nranks={n} total_bytes={total} spread={spread:.3}")
+            }
             Self::Matrix { dim, .. } => format!("mode=matrix nranks={n} matrix_dim={dim}"),
         };
-        let mut text = format!("# MCCL_TESTS_ALLTOALLV_PRINT_SUMMARY: {mode} time_usec={:.2}\n", seconds * 1e6);
+        let mut text =
+            format!("# MCCL_TESTS_ALLTOALLV_PRINT_SUMMARY: {mode} time_usec={:.2}\n", seconds * 1e6);
         for rank in 0..n {
             let send: usize = (0..n).map(|peer| self.bytes(rank, peer, n, total)).sum();
             let recv: usize = (0..n).map(|peer| self.bytes(peer, rank, n, total)).sum();

@@ -70,7 +70,9 @@ fn local(text: &str) -> Result<Launch> {
         [Some(rank), Some(size), Some(fd)] if rank < size && fd <= 1 << 20 => {
             Ok(Launch::Local { rank, size, fd: fd as RawFd })
         }
-        _ => Err(Error::usage(format!("{LOCAL_VARIABLE}: {text}, set by --nproc only, allowed rank/size/descriptor"))),
+        _ => Err(Error::usage(format!(
+            "{LOCAL_VARIABLE}: {text}, set by --nproc only, allowed rank/size/descriptor"
+        ))),
     }
 }
 
@@ -97,11 +99,15 @@ fn slurm_step(get: &impl Fn(&str) -> Option<String>) -> bool {
 
 fn variables(get: &impl Fn(&str) -> Option<String>, rank: &str, size: &str, local: &str) -> Result<Launch> {
     let need = |name: &str| {
-        number(get, name)?.ok_or_else(|| Error::usage(format!("{name}: not set, though {rank} and {size} are, allowed 0 and up")))
+        number(get, name)?.ok_or_else(|| {
+            Error::usage(format!("{name}: not set, though {rank} and {size} are, allowed 0 and up"))
+        })
     };
     let (rank_value, size_value) = (need(rank)?, need(size)?);
     if rank_value >= size_value {
-        return Err(Error::usage(format!("{rank}: {rank_value}, {size} is {size_value}, allowed 0 to {size} - 1")));
+        return Err(Error::usage(format!(
+            "{rank}: {rank_value}, {size} is {size_value}, allowed 0 to {size} - 1"
+        )));
     }
     if get(COMM_ID).is_none_or(|v| v.is_empty()) && size_value > 1 {
         return Err(Error::usage(format!(
@@ -115,7 +121,9 @@ fn number(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<us
     let Some(text) = get(name) else { return Ok(None) };
     match text.trim().parse::<usize>() {
         Ok(n) if n <= MAX_RANKS => Ok(Some(n)),
-        _ => Err(Error::usage(format!("{name}: {text}, not a rank or a number of ranks, allowed 0 to {MAX_RANKS}"))),
+        _ => Err(Error::usage(format!(
+            "{name}: {text}, not a rank or a number of ranks, allowed 0 to {MAX_RANKS}"
+        ))),
     }
 }
 
@@ -140,9 +148,15 @@ mod tests {
             Ok(Launch::Mpi(launcher)) => Some((launcher.family, launcher.size)),
             _ => None,
         };
-        assert_eq!(family(&[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "1")]), Some((Family::OpenMpi, Some(4))));
+        assert_eq!(
+            family(&[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "1")]),
+            Some((Family::OpenMpi, Some(4)))
+        );
         assert_eq!(family(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")]), Some((Family::Mpich, Some(2))));
-        assert_eq!(family(&[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("I_MPI_ROOT", "/x")]), Some((Family::Intel, Some(2))));
+        assert_eq!(
+            family(&[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("I_MPI_ROOT", "/x")]),
+            Some((Family::Intel, Some(2)))
+        );
         assert_eq!(family(&[("PMIX_RANK", "1")]), Some((Family::OpenMpi, None)));
     }
 

@@ -8,7 +8,8 @@ use crate::api::Mccl;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::local::LocalRank;
-use crate::musart::{Buffer, Musart};
+use crate::memory::Buffer;
+use crate::musart::Musart;
 
 const PIECE_BYTES: usize = 4 << 10;
 
@@ -30,7 +31,8 @@ impl CommExchange {
     ) -> Result<Self> {
         let with_buffers = |local: &Arc<LocalRank>| {
             runtime.set_device(local.device)?;
-            let (send, recv) = (runtime.buffer(None, PIECE_BYTES)?, runtime.buffer(None, PIECE_BYTES * nranks)?);
+            let (send, recv) =
+                (runtime.buffer(None, PIECE_BYTES)?, runtime.buffer(None, PIECE_BYTES * nranks)?);
             Ok((Arc::clone(local), send, recv))
         };
         let ranks = locals.iter().map(with_buffers).collect::<Result<Vec<_>>>()?;

@@ -68,7 +68,8 @@ impl World {
     pub fn attach(&self, exchange: impl FnOnce() -> Result<CommExchange>) -> Result<()> {
         if let Exchange::Library(slot) = &self.exchange {
             let exchange = exchange()?;
-            slot.set(exchange).map_err(|_| Error::failed("the exchange through the library was set up twice"))?;
+            slot.set(exchange)
+                .map_err(|_| Error::failed("the exchange through the library was set up twice"))?;
         }
         Ok(())
     }
@@ -86,7 +87,9 @@ impl World {
             Exchange::Shared(shared) => shared.all_gather(mine),
             Exchange::Library(slot) => match slot.get() {
                 Some(exchange) => exchange.all_gather(mine),
-                None => Err(Error::failed("ranks from variables cannot exchange data before communicators exist")),
+                None => {
+                    Err(Error::failed("ranks from variables cannot exchange data before communicators exist"))
+                }
             },
         }
     }
@@ -99,7 +102,11 @@ impl World {
         let mut padded = mine.as_bytes().to_vec();
         padded.resize(longest, 0);
         let texts = self.all_gather(&padded)?;
-        Ok(texts.iter().zip(&lengths).map(|(t, n)| String::from_utf8_lossy(&t[..length(n)]).into_owned()).collect())
+        Ok(texts
+            .iter()
+            .zip(&lengths)
+            .map(|(t, n)| String::from_utf8_lossy(&t[..length(n)]).into_owned())
+            .collect())
     }
 
     /// Numbers of every process, in rank order; all give as many.

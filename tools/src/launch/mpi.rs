@@ -83,8 +83,9 @@ impl Mpi {
             self.barrier()?;
             return Ok(vec![Vec::new(); self.size]);
         }
-        let count = c_int::try_from(mine.len())
-            .map_err(|_| Error::failed(format!("MPI_Allgather: {} bytes, too many, allowed 2^31 - 1", mine.len())))?;
+        let count = c_int::try_from(mine.len()).map_err(|_| {
+            Error::failed(format!("MPI_Allgather: {} bytes, too many, allowed 2^31 - 1", mine.len()))
+        })?;
         let mut all = vec![0u8; mine.len() * self.size];
         // SAFETY: `all` has room for `count` bytes of each process, and all processes give the same count.
         let rc = unsafe {

@@ -295,10 +295,18 @@ fn record(op: Op) -> c_int {
 
 type Handle = *mut c_void;
 
-fn op(kind: Kind, (send, recv, count, ty): (Handle, Handle, usize, c_int), comm: Handle, stream: Handle) -> c_int {
+fn op(
+    kind: Kind,
+    (send, recv, count, ty): (Handle, Handle, usize, c_int),
+    comm: Handle,
+    stream: Handle,
+) -> c_int {
     let dtype = DType::ALL[ty as usize];
     // SAFETY: communicators come from `mcclCommInitRank`, which leaks one reference.
-    let comm = unsafe { Arc::increment_strong_count(comm.cast::<Comm>()); Arc::from_raw(comm.cast::<Comm>()) };
+    let comm = unsafe {
+        Arc::increment_strong_count(comm.cast::<Comm>());
+        Arc::from_raw(comm.cast::<Comm>())
+    };
     record(Op { kind, comm, stream: stream as usize, send: send as usize, recv: recv as usize, count, dtype })
 }
 
@@ -366,7 +374,13 @@ unsafe extern "C" fn mcclCommGetAsyncError(_comm: Handle, out: *mut c_int) -> c_
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mcclRedOpCreatePreMulSum(out: *mut c_int, _: Handle, _: c_int, _: c_int, _: Handle) -> c_int {
+unsafe extern "C" fn mcclRedOpCreatePreMulSum(
+    out: *mut c_int,
+    _: Handle,
+    _: c_int,
+    _: c_int,
+    _: Handle,
+) -> c_int {
     // SAFETY: the caller passes room for a number.
     unsafe { *out = MULSUM_BASE };
     0
@@ -404,22 +418,55 @@ extern "C" fn mcclGroupEnd() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclAllReduce(s: Handle, r: Handle, n: usize, ty: c_int, o: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclAllReduce(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    o: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::AllReduce(o), (s, r, n, ty), c, st)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclReduceScatter(s: Handle, r: Handle, n: usize, ty: c_int, o: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclReduceScatter(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    o: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::ReduceScatter(o), (s, r, n, ty), c, st)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclReduce(s: Handle, r: Handle, n: usize, ty: c_int, o: c_int, root: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclReduce(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    o: c_int,
+    root: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::Reduce(o, root as usize), (s, r, n, ty), c, st)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclBroadcast(s: Handle, r: Handle, n: usize, ty: c_int, root: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclBroadcast(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    root: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::Broadcast(root as usize), (s, r, n, ty), c, st)
 }
 
@@ -429,12 +476,28 @@ extern "C" fn mcclAllGather(s: Handle, r: Handle, n: usize, ty: c_int, c: Handle
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclGather(s: Handle, r: Handle, n: usize, ty: c_int, root: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclGather(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    root: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::Gather(root as usize), (s, r, n, ty), c, st)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn mcclScatter(s: Handle, r: Handle, n: usize, ty: c_int, root: c_int, c: Handle, st: Handle) -> c_int {
+extern "C" fn mcclScatter(
+    s: Handle,
+    r: Handle,
+    n: usize,
+    ty: c_int,
+    root: c_int,
+    c: Handle,
+    st: Handle,
+) -> c_int {
     op(Kind::Scatter(root as usize), (s, r, n, ty), c, st)
 }
 

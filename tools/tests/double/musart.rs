@@ -111,7 +111,13 @@ unsafe extern "C" fn musaMemcpy(to: *mut c_void, from: *const c_void, bytes: usi
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn musaMemcpyAsync(to: *mut c_void, from: *const c_void, n: usize, _kind: c_int, s: *mut c_void) -> c_int {
+extern "C" fn musaMemcpyAsync(
+    to: *mut c_void,
+    from: *const c_void,
+    n: usize,
+    _kind: c_int,
+    s: *mut c_void,
+) -> c_int {
     extern "C" fn copy(context: *mut c_void) {
         // SAFETY: the context was leaked below and the memory outlives the stream's work.
         unsafe {
