@@ -78,6 +78,8 @@ pub enum RedOp {
     Avg,
     /// Each rank's input times that rank's scalar, then sum.
     PreMulSum(Scalar),
+    /// The same with the scalar at this device address, read when the operation runs.
+    PreMulSumAt(usize),
 }
 
 /// What a call does.

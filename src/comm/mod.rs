@@ -1,156 +1,137 @@
-//! Communicators: creation, division, end, and what they own.
+//! Communicators: their life from rendezvous to destruction, and what is registered with them.
 #![forbid(unsafe_code)]
+
+mod collect;
+mod config;
+mod info;
+mod init;
+mod life;
+mod links;
+mod probe;
+mod redop;
+mod report;
+mod split;
+
+pub use init::{InitRequest, UniqueId, init, unique_id};
+pub use config::Config;
+
+pub use redop::PreMul;
+
+use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::base::types::{DataType, RedOp, Scalar};
-use crate::base::{ErrorKind, Result};
-use crate::err;
+use crate::base::types::Rank;
+use crate::base::{Error, ErrorKind, Result};
+use crate::device::{self, Runtime};
+use crate::exec::Core;
+use crate::{bail, err};
 
-/// Names a communicator before it exists.
-#[derive(Clone, Copy)]
-pub struct UniqueId(pub [u8; 128]);
-
-/// A fresh name, with a root that waits for ranks.
-pub fn unique_id() -> Result<UniqueId> {
-    Err(err!(Unsupported, "unique ids come with the engine"))
-}
-
-/// How a communicator behaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    pub blocking: bool,
-    pub min_ctas: Option<u32>,
-    pub max_ctas: Option<u32>,
-    pub cga_cluster_size: Option<u32>,
-    pub net_name: Option<String>,
-    pub split_share: bool,
-    pub traffic_class: Option<i32>,
-    pub comm_name: Option<String>,
-    pub collnet: bool,
-    pub cta_policy: u32,
-    pub shrink_share: bool,
-    pub nvls_ctas: Option<u32>,
-    pub channels_per_net_peer: Option<u32>,
-    pub nvlink_centric: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            blocking: true,
-            min_ctas: None,
-            max_ctas: None,
-            cga_cluster_size: None,
-            net_name: None,
-            split_share: false,
-            traffic_class: None,
-            comm_name: None,
-            collnet: false,
-            cta_policy: 0,
-            shrink_share: false,
-            nvls_ctas: None,
-            channels_per_net_peer: None,
-            nvlink_centric: false,
-        }
-    }
-}
-
-/// What a rank asks for when it joins.
-pub struct InitRequest {
-    pub nranks: usize,
-    pub rank: usize,
-    pub ids: Vec<UniqueId>,
-    /// `None`: the calling thread's current device.
-    pub device: Option<i32>,
-    pub config: Config,
-    pub call: &'static str,
-}
-
-/// Joins a communicator.
-pub fn init(_req: InitRequest) -> Result<Arc<Comm>> {
-    Err(err!(Unsupported, "communicators come with the engine"))
-}
-
-/// `MCCL_VERSION_CODE`.
-pub fn version() -> i32 {
+/// API level: that of NCCL 2.28.9.
+pub const fn version() -> i32 {
     22809
-}
-
-/// A factor of a user-made reduction.
-pub enum PreMul {
-    Host(Scalar),
-    Device(*const c_void),
 }
 
 /// One rank of a communicator.
 pub struct Comm {
-    _engine: (),
+    rank: Rank,
+    nranks: usize,
+    device: i32,
+    config: Config,
+    runtime: &'static dyn Runtime,
+    /// Set when initialisation is over, one way or the other.
+    core: OnceLock<Result<Arc<Core>>>,
+    /// Stops an initialisation in progress.
+    cancelled: Arc<std::sync::atomic::AtomicBool>,
+    stage: Mutex<life::Stage>,
+    redops: Mutex<redop::RedOps>,
+    registered: Mutex<HashMap<u64, (usize, usize)>>,
+    next_registration: AtomicU64,
 }
 
 impl Comm {
-    pub fn nranks(&self) -> usize {
-        1
+    pub fn rank(&self) -> Rank {
+        self.rank
     }
 
-    pub fn rank(&self) -> usize {
-        0
+    pub fn nranks(&self) -> usize {
+        self.nranks
     }
 
     pub fn device(&self) -> i32 {
-        0
+        self.device
     }
 
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn runtime(&self) -> &'static dyn Runtime {
+        self.runtime
+    }
+
+    /// The execution state.
+    ///
+    /// # Errors
+    /// InvalidArgument while a non-blocking initialisation is in progress; the reason if it failed.
+    pub fn core(&self) -> Result<&Arc<Core>> {
+        match self.core.get() {
+            Some(Ok(core)) => Ok(core),
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(err!(
+                InvalidArgument,
+                "the communicator is used before its previous operation has succeeded (poll mcclCommGetAsyncError)"
+            )),
+        }
+    }
+
+    /// What `mcclCommGetAsyncError` tells: `None` is success.
     pub fn async_error(&self) -> Option<ErrorKind> {
-        None
+        match self.core.get() {
+            None => Some(ErrorKind::InProgress),
+            Some(Err(error)) => Some(error.kind),
+            Some(Ok(core)) => core.failure().map(|error| error.kind),
+        }
     }
 
-    pub fn finalize(&self) -> Result<()> {
-        Err(err!(Unsupported, "finalize comes with the engine"))
+    /// The text of that error.
+    pub fn async_error_text(&self) -> Option<Error> {
+        match self.core.get()? {
+            Err(error) => Some(error.clone()),
+            Ok(core) => core.failure(),
+        }
     }
 
-    pub fn destroy(self: &Arc<Self>) -> Result<()> {
-        Err(err!(Unsupported, "destroy comes with the engine"))
+    /// Remembers a buffer. Every memory that can be used in place is used in place without registration, so this checks and counts.
+    pub fn register(&self, ptr: *mut c_void, len: usize) -> Result<u64> {
+        self.core()?;
+        if ptr.is_null() || len == 0 {
+            bail!(InvalidArgument, "a buffer of {len} bytes at {ptr:p} cannot be registered");
+        }
+        let id = self.next_registration.fetch_add(1, Ordering::Relaxed) + 1;
+        lock(&self.registered).insert(id, (ptr as usize, len));
+        Ok(id)
     }
 
-    pub fn abort(self: &Arc<Self>) -> Result<()> {
-        Err(err!(Unsupported, "abort comes with the engine"))
-    }
-
-    pub fn split(
-        self: &Arc<Self>,
-        _color: i32,
-        _key: i32,
-        _config: Option<Config>,
-    ) -> Result<Option<Arc<Comm>>> {
-        Err(err!(Unsupported, "split comes with the engine"))
-    }
-
-    pub fn register(&self, _ptr: *mut c_void, _len: usize) -> Result<u64> {
-        Err(err!(Unsupported, "registration comes with the engine"))
-    }
-
-    pub fn deregister(&self, _id: u64) -> Result<()> {
-        Err(err!(Unsupported, "registration comes with the engine"))
-    }
-
-    pub fn create_pre_mul_sum(&self, _scalar: PreMul, _dtype: DataType) -> Result<i32> {
-        Err(err!(Unsupported, "user-made reductions come with the engine"))
-    }
-
-    pub fn destroy_op(&self, _op: i32) -> Result<()> {
-        Err(err!(Unsupported, "user-made reductions come with the engine"))
-    }
-
-    pub fn lookup_op(&self, _op: i32, _dtype: DataType) -> Result<RedOp> {
-        Err(err!(Unsupported, "user-made reductions come with the engine"))
+    pub fn deregister(&self, id: u64) -> Result<()> {
+        match lock(&self.registered).remove(&id) {
+            Some(_) => Ok(()),
+            None => Err(err!(InvalidArgument, "registration {id:#x} is not one of this communicator's")),
+        }
     }
 }
 
-pub fn mem_alloc(_len: usize) -> Result<*mut c_void> {
-    Err(err!(Unsupported, "device memory comes with the engine"))
+/// Device memory that every rank of a host can use in place.
+pub fn mem_alloc(len: usize) -> Result<*mut c_void> {
+    device::runtime()?.alloc(len)
 }
 
-pub fn mem_free(_ptr: *mut c_void) -> Result<()> {
-    Err(err!(Unsupported, "device memory comes with the engine"))
+pub fn mem_free(ptr: *mut c_void) -> Result<()> {
+    device::runtime()?.free(ptr)
+}
+
+/// Locks a mutex whose data are valid at every point where a panic could strike.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,1 +1,78 @@
-//! plan.
+//! From an operation's shape to what runs: algorithm, program and geometry. Pure: the plan depends only on data that
+//! every rank has, so all ranks of a communicator choose alike without talking.
+#![forbid(unsafe_code)]
+
+pub mod choose;
+pub mod geometry;
+
+pub use choose::{Algorithm, Choice, Costs, Shape};
+pub use geometry::Geometry;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::algo::{Program, flat, pairwise, ring};
+use crate::base::types::{Collective, Rank};
+
+/// Programs of one rank of one communicator, made once each.
+pub struct Planner {
+    me: Rank,
+    shape: Shape,
+    choice: Choice,
+    /// Ring order: ranks of a host stand together.
+    order: Vec<Rank>,
+    made: HashMap<(Collective, Algorithm, Rank), Arc<Program>>,
+}
+
+/// What runs for one operation.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub algorithm: Algorithm,
+    pub program: Arc<Program>,
+    pub input: Geometry,
+    pub output: Geometry,
+}
+
+impl Planner {
+    pub fn new(me: Rank, shape: Shape, choice: Choice, order: Vec<Rank>) -> Self {
+        Self { me, shape, choice, order, made: HashMap::new() }
+    }
+
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// The plan of a collective of `count` elements (as passed to the call) of `size` bytes each.
+    pub fn plan(&mut self, coll: Collective, root: Rank, count: usize, size: usize) -> Plan {
+        let n = self.shape.nranks;
+        let algorithm = self.choice.pick(&self.shape, coll, count.saturating_mul(size));
+        let program = self.program(coll, algorithm, root);
+        let (input, output) = match algorithm {
+            Algorithm::OneShot => flat::splits(coll, true),
+            Algorithm::TwoShot => flat::splits(coll, false),
+            Algorithm::Ring => ring::splits(coll),
+            Algorithm::Pairwise => pairwise::splits(coll),
+        };
+        let geometry = |split| Geometry::new(split, count, n, size);
+        Plan { algorithm, program, input: geometry(input), output: geometry(output) }
+    }
+
+    fn program(&mut self, coll: Collective, algorithm: Algorithm, root: Rank) -> Arc<Program> {
+        let (me, n) = (self.me, self.shape.nranks);
+        let order = &self.order;
+        let made = self.made.entry((coll, algorithm, root)).or_insert_with(|| {
+            let program = match algorithm {
+                Algorithm::OneShot => flat::program(coll, me, n, root, true),
+                Algorithm::TwoShot => flat::program(coll, me, n, root, false),
+                Algorithm::Ring => ring::program(coll, order, me, root),
+                Algorithm::Pairwise => pairwise::program(coll, me, n, root),
+            };
+            Arc::new(program.unwrap_or_else(|| unreachable!("{algorithm:?} is never chosen for {coll:?}")))
+        });
+        Arc::clone(made)
+    }
+}

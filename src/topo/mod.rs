@@ -1,1 +1,6 @@
-//! topo.
+//! What the machine looks like: host identity first, paths and graphs later.
+#![forbid(unsafe_code)]
+
+pub mod host;
+
+pub use host::HostId;

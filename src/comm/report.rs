@@ -1,0 +1,84 @@
+//! What a communicator says in the log, and what it reads from the environment.
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use crate::base::env::Env;
+use crate::base::{Result, log};
+use crate::comm::Comm;
+use crate::exec::Core;
+use crate::plan::{Algorithm, choose};
+use crate::{bail, info, warn_};
+
+/// Settings that could not be used, once per process.
+pub(super) fn problems_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for problem in &Env::get().problems {
+            warn_!("{problem}");
+        }
+        for (name, entry) in Env::get().without_effect() {
+            info!(Env, "{name} is read without effect: {}", entry.meaning);
+        }
+    });
+}
+
+pub(super) fn start(comm: &Comm, call: &str) {
+    log::banner(&format!("MCCL version 2.28.9+{}", comm.runtime.version_name()));
+    let bus = comm.runtime.bus_id(comm.device).unwrap_or_default();
+    let (rank, nranks, device) = (comm.rank, comm.nranks, comm.device);
+    info!(Init, "{call} rank {rank} nranks {nranks} musaDev {device} busId {bus} - Init START");
+}
+
+pub(super) fn complete(comm: &Comm, core: &Arc<Core>, call: &str, took: Duration) {
+    let (rank, nranks) = (comm.rank, comm.nranks);
+    let Ok(planner) = core.planner.lock() else { return };
+    let shape = planner.shape();
+    info!(
+        Init,
+        "{call} comm {:p} rank {rank} nranks {nranks} commId {} - {} rank(s) on this host, {} core(s), direct access {}",
+        Arc::as_ptr(core),
+        core.name,
+        core.host.as_ref().map_or(1, |h| h.ranks.len()),
+        shape.cores,
+        shape.direct
+    );
+    if rank == 0 {
+        for (coll, changes) in choose::table(planner.choice(), shape) {
+            let text: Vec<String> = changes.iter().map(|(bytes, a)| format!("from {bytes} B {a}")).collect();
+            info!(Tuning, "{}: {}", coll.name(), text.join(", "));
+        }
+    }
+    info!(Init, "Init timings - {call}: rank {rank} nranks {nranks} total {:.4}", took.as_secs_f64());
+    info!(Init, "{call} comm {:p} rank {rank} nranks {nranks} musaDev {} - Init COMPLETE", Arc::as_ptr(core), comm.device);
+}
+
+pub(super) fn name(hash: u64) -> String {
+    format!("{hash:#018x}")
+}
+
+/// The algorithms that `MCCL_ALGO` leaves; empty: all.
+pub(super) fn allowed_algorithms(env: &Env) -> Result<Vec<Algorithm>> {
+    let Some(text) = &env.algo else { return Ok(Vec::new()) };
+    let (invert, list) = match text.strip_prefix('^') {
+        Some(rest) => (true, rest),
+        None => (false, text.as_str()),
+    };
+    let mut named = Vec::new();
+    for name in list.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+        match name.to_ascii_lowercase().as_str() {
+            "ring" => named.push(Algorithm::Ring),
+            "flat" => named.extend([Algorithm::OneShot, Algorithm::TwoShot]),
+            "tree" | "collnetdirect" | "collnetchain" | "nvls" | "nvlstree" | "pat" => {
+                info!(Tuning, "MCCL_ALGO: {name} is not offered, another algorithm runs in its place");
+            }
+            _ => bail!(
+                InvalidUsage,
+                "MCCL_ALGO: '{name}' is not an algorithm (Ring, Flat, Tree, CollnetDirect, CollnetChain, NVLS, NVLSTree, PAT)"
+            ),
+        }
+    }
+    if invert {
+        return Ok(Algorithm::ALL.into_iter().filter(|a| !named.contains(a)).collect());
+    }
+    Ok(named)
+}

@@ -1,0 +1,82 @@
+//! Which device runtime this process uses: decided once, on first need, and named in the version banner.
+//!
+//! In this order: the one that `MCCL_DEVICE_RUNTIME` names; the one that the process has loaded already; a library of a
+//! known name on the loader's path; the emulated one beside this library.
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::base::env::Env;
+use crate::base::{Error, Result};
+use crate::device::Runtime;
+use crate::device::emulated::{ENTRY, Emulated};
+use crate::device::musa::Source;
+use crate::sys::dl::{self, Library};
+use crate::{bail, err, info};
+
+/// Names of runtime libraries, newest first.
+const NAMES: [&str; 5] = ["libmusart.so.5", "libmusart.so.4", "libmusart.so.1.5", "libmusart.so.1.0", "libmusart.so"];
+/// The emulated runtime's file in a build folder or an installation.
+const EMULATED: [&str; 2] = ["libmusart.so", "libmusart.so.5"];
+
+/// The runtime of this process.
+///
+/// # Errors
+/// None can be loaded, or the named one cannot; the same error for every later call.
+pub fn runtime() -> Result<&'static dyn Runtime> {
+    static RUNTIME: OnceLock<std::result::Result<Box<dyn Runtime>, Error>> = OnceLock::new();
+    match RUNTIME.get_or_init(|| find(Env::get().device_runtime.as_deref())) {
+        Ok(runtime) => Ok(&**runtime),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
+    let (source, place) = locate(named)?;
+    let runtime: Box<dyn Runtime> = match Emulated::load(&source)? {
+        Some(emulated) => Box::new(emulated),
+        None => bail!(Unsupported, "the device runtime {place} is not the emulated one; this version runs on that only"),
+    };
+    info!(Init, "Device runtime: {} ({place})", runtime.version_name());
+    // The functions must stay callable as long as the process lives.
+    if let Source::File(library) = source {
+        library.leak();
+    }
+    Ok(runtime)
+}
+
+fn locate(named: Option<&str>) -> Result<(Source, String)> {
+    match named {
+        Some("emu") => return beside_us().ok_or_else(|| err!(System, "MCCL_DEVICE_RUNTIME: emu: no {} beside {}", EMULATED[0], folder())),
+        Some(name) => return open(name).map(|library| (Source::File(library), name.into())),
+        None => {}
+    }
+    if dl::default_symbol(ENTRY).is_some() || dl::default_symbol(c"musaGetDeviceCount").is_some() {
+        return Ok((Source::Process, "loaded by the program".into()));
+    }
+    let loaded = NAMES.iter().find_map(|name| Some((Source::File(Library::already_loaded(name)?), format!("{name}, already loaded"))));
+    let by_name = || NAMES.iter().find_map(|name| Some((Source::File(open(name).ok()?), name.to_string())));
+    loaded.or_else(by_name).or_else(beside_us).ok_or_else(|| {
+        err!(System, "no device runtime: none of {} can be loaded, and none is beside {}", NAMES.join(", "), folder())
+    })
+}
+
+fn beside_us() -> Option<(Source, String)> {
+    EMULATED.iter().find_map(|name| {
+        let path = our_folder()?.join(name);
+        let library = open(path.to_str()?).ok()?;
+        Some((Source::File(library), path.display().to_string()))
+    })
+}
+
+fn our_folder() -> Option<PathBuf> {
+    dl::object_containing(runtime as *const std::ffi::c_void)?.parent().map(PathBuf::from)
+}
+
+fn folder() -> String {
+    our_folder().map_or_else(|| "this library".into(), |f| f.display().to_string())
+}
+
+fn open(name: &str) -> Result<Library> {
+    // SAFETY: the file is the user's own choice, or a device runtime by its well-known name.
+    unsafe { Library::open(name) }.map_err(|e| Error::system(format_args!("device runtime {name}"), &e))
+}

@@ -1,0 +1,112 @@
+//! Puts tasks on their streams: inline first, then handed over to the runtime.
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::base::Result;
+use crate::device::{Claim, Runtime, Stream, WorkState};
+use crate::exec::engine::Core;
+use crate::exec::gate::{Gate, Joined};
+use crate::exec::job::Job;
+use crate::exec::task::Task;
+use crate::sys;
+
+/// How long a call may go on polling its own work before it returns and leaves it to the stream.
+const SPIN_BUDGET_NS: u64 = 100_000;
+/// The same when ranks share cores, where every round gives the core away.
+const YIELD_BUDGET_NS: u64 = 1_000_000;
+/// Rounds between looks at the clock.
+const ROUNDS: u32 = 32;
+
+/// A job for a stream.
+pub struct Launch {
+    pub core: Arc<Core>,
+    pub job: Job,
+    pub stream: Stream,
+    /// Further streams that the job is on: it starts when all have come up, and they go on when it is complete.
+    pub joined: SmallVec<[Stream; 0]>,
+}
+
+struct Inline {
+    task: Task,
+    stream: Stream,
+}
+
+/// Starts all jobs, in this order, and polls those whose stream is idle for a short while, all together.
+///
+/// # Errors
+/// A stream that is not one of the runtime's, or an operation that failed at once.
+pub fn launch_all(runtime: &dyn Runtime, launches: SmallVec<[Launch; 1]>) -> Result<()> {
+    let mut inline: SmallVec<[Inline; 1]> = SmallVec::new();
+    let mut result = Ok(());
+    for Launch { core, job, stream, joined } in launches {
+        let gate = (!joined.is_empty()).then(|| Gate::new(joined.len()));
+        for other in joined {
+            let gate = gate.as_ref().map(Arc::clone);
+            result = result.and(gate.map_or(Ok(()), |gate| runtime.enqueue(other, Box::new(Joined::new(gate)))));
+        }
+        match runtime.claim(stream) {
+            Ok(Claim::Inline) => inline.push(Inline { task: Task::new(core, job).behind(gate), stream }),
+            Ok(Claim::Busy) => result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job).behind(gate)))),
+            Ok(Claim::Capturing) => {
+                result = result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job).behind(gate))));
+            }
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    result.and(run_inline(runtime, inline))
+}
+
+fn run_inline(runtime: &dyn Runtime, mut inline: SmallVec<[Inline; 1]>) -> Result<()> {
+    let mut result = Ok(());
+    let mut round = 0;
+    let mut deadline = 0;
+    loop {
+        inline.retain(|one| match one.task.advance() {
+            WorkState::Pending => true,
+            state => {
+                runtime.release(one.stream);
+                if state == WorkState::Failed {
+                    let error = one.task.core().failure();
+                    result = std::mem::replace(&mut result, Ok(())).and(error.map_or(Ok(()), Err));
+                }
+                false
+            }
+        });
+        let Some(first) = inline.first_mut() else { return result };
+        round += 1;
+        if round % ROUNDS == 0 && over(&mut deadline, first.task.core()) {
+            break;
+        }
+        first.task.rest(if first.task.core().crowded { 0 } else { round.min(1) });
+    }
+    for Inline { task, stream } in inline {
+        runtime.hand_over(stream, Box::new(task));
+    }
+    result
+}
+
+fn over(deadline: &mut u64, core: &Core) -> bool {
+    let now = sys::clock::now_ns();
+    if *deadline == 0 {
+        *deadline = now + if core.crowded { YIELD_BUDGET_NS } else { SPIN_BUDGET_NS };
+    }
+    now >= *deadline
+}
+
+/// Runs a job to its end on the calling thread, on no stream.
+///
+/// # Errors
+/// Why it failed.
+pub fn run_now(core: &Arc<Core>, job: Job) -> Result<()> {
+    let mut task = Task::new(Arc::clone(core), job);
+    let mut round = 0;
+    loop {
+        match task.advance() {
+            WorkState::Pending => task.rest(round),
+            WorkState::Done => return Ok(()),
+            WorkState::Failed => return core.failure().map_or(Ok(()), Err),
+        }
+        round = round.saturating_add(1);
+    }
+}

@@ -1,0 +1,24 @@
+//! The git stamp shown by `mccl_version`; nothing else.
+use std::process::Command;
+
+fn main() {
+    for (key, args) in [
+        ("MCCL_GIT_BRANCH", &["rev-parse", "--abbrev-ref", "HEAD"][..]),
+        ("MCCL_GIT_TAG", &["describe", "--tags", "--always"][..]),
+        ("MCCL_GIT_COMMIT", &["rev-parse", "HEAD"][..]),
+        ("MCCL_GIT_DATE", &["log", "-1", "--format=%cs"][..]),
+    ] {
+        let value = git(args).unwrap_or_else(|| "unknown".to_string());
+        println!("cargo:rustc-env={key}={value}");
+    }
+    println!("cargo:rerun-if-changed=build.rs");
+    if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={head}");
+    }
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let out = Command::new("git").args(args).output().ok()?;
+    let text = String::from_utf8(out.stdout).ok()?;
+    out.status.success().then(|| text.trim().to_string())
+}

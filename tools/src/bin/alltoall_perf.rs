@@ -1,0 +1,9 @@
+//! `alltoall_perf`: measures and checks AllToAll.
+
+use std::process::ExitCode;
+
+use mccl_tools::coll::Collective;
+
+fn main() -> ExitCode {
+    mccl_tools::run::main(Collective::AllToAll)
+}

@@ -1,0 +1,9 @@
+//! `broadcast_perf`: measures and checks Broadcast.
+
+use std::process::ExitCode;
+
+use mccl_tools::coll::Collective;
+
+fn main() -> ExitCode {
+    mccl_tools::run::main(Collective::Broadcast)
+}

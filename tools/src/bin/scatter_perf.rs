@@ -1,0 +1,9 @@
+//! `scatter_perf`: measures and checks Scatter.
+
+use std::process::ExitCode;
+
+use mccl_tools::coll::Collective;
+
+fn main() -> ExitCode {
+    mccl_tools::run::main(Collective::Scatter)
+}
