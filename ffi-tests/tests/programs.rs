@@ -16,6 +16,42 @@ fn refused_arguments_are_named_with_value_and_range() {
 }
 
 #[test]
+fn a_tool_that_replaces_a_function_reaches_the_twin() {
+    assert_transcript("interpose");
+}
+
+#[test]
+fn warnings_have_the_known_shape_on_standard_output() {
+    let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "warnings");
+    let program = build(&root().join("ffi-tests/programs/interpose.c"), &folder, &[]);
+    let said = run(started(&program, &folder).env("MCCL_DEBUG", "WARN"));
+    let line = said.lines().find(|line| line.contains("MCCL WARN")).expect("a warning");
+    let (place, text) = line.split_once(" MCCL WARN ").unwrap();
+    assert_eq!(text, "mcclCommCount: comm argument is NULL");
+    let words: Vec<&str> = place.split(' ').collect();
+    let [date, time, origin, device, file, function] = words.try_into().expect("six words before the level");
+    assert!(date.starts_with("[20") && time.ends_with(']'), "{line}");
+    assert_eq!(origin.split(':').filter(|part| !part.is_empty()).count(), 3, "host:pid:tid in {line}");
+    assert!(
+        device.starts_with('[') && file.starts_with("abi/mccl/comm.rs:") && function == "(mcclCommCount)",
+        "{line}"
+    );
+}
+
+#[test]
+fn the_log_goes_to_the_named_file_and_the_program_keeps_its_output() {
+    let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "log-file");
+    let program = build(&root().join("ffi-tests/programs/interpose.c"), &folder, &[]);
+    let mut command = started(&program, &folder);
+    command.env("MCCL_DEBUG", "WARN").env("MCCL_DEBUG_FILE", folder.join("log.%p"));
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let log = folder.join(format!("log.{}", child.id()));
+    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(said, std::fs::read_to_string(root().join("ffi-tests/programs/interpose.txt")).unwrap());
+    assert_eq!(std::fs::read_to_string(log).unwrap().matches("MCCL WARN").count(), 1);
+}
+
+#[test]
 fn a_program_that_names_every_function_links_and_starts() {
     let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "every-name");
     let names = functions_of_the_header();
@@ -46,8 +82,8 @@ fn build(source: &Path, folder: &Path, more: &[&str]) -> PathBuf {
     let libraries = linked_libraries(folder);
     let mut compile = compiler(false);
     compile.arg("-std=c99").args(STRICT).args(more).arg(source).arg("-o").arg(&program);
-    // Undefined names of the libraries count too, so that nothing is left for the first call to find out.
-    compile.arg("-L").arg(&libraries).args(["-lmccl", "-lmusart", "-Wl,-z,now", "-Wl,--no-as-needed"]);
+    // Every name is resolved at the start, and the runtime stays a dependency although nothing of it is named.
+    compile.arg("-L").arg(&libraries).args(["-Wl,-z,now", "-Wl,--no-as-needed", "-lmccl", "-lmusart"]);
     run(&mut compile);
     program
 }
