@@ -15,8 +15,8 @@ use crate::sys::socket::{Address, Socket};
 
 /// The next address is tried when the one before has not answered by then.
 const STAGGER: Duration = Duration::from_millis(200);
-/// One attempt at one address takes no longer.
-const ATTEMPT_TIME: Duration = Duration::from_secs(10);
+const ROUND_LIMITS: Limits =
+    Limits { connect: Duration::from_secs(10), answer: Some(Duration::from_secs(10)) };
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -73,7 +73,7 @@ impl Call<'_> {
         let mut next_start = Instant::now();
         loop {
             if running.is_empty() || Instant::now() >= next_start {
-                match waiting.next().map(|address| Attempt::start(address)) {
+                match waiting.next().map(|address| Attempt::start(address, ROUND_LIMITS)) {
                     Some(Ok(attempt)) => running.push(attempt),
                     Some(Err(failure)) => failures.push(failure),
                     None if running.is_empty() => return Ok(Err(failures)),
@@ -83,8 +83,8 @@ impl Call<'_> {
             }
             let mut at = 0;
             while at < running.len() {
-                match running[at].poll(self) {
-                    Ok(true) => return Ok(Ok(running.swap_remove(at).link)),
+                match running[at].poll(self.key, self.purpose, self.context) {
+                    Ok(true) => return Ok(Ok(running.swap_remove(at).into_link())),
                     Ok(false) => at += 1,
                     Err(failure) => {
                         failures.push(failure);
@@ -130,32 +130,46 @@ pub fn with_scopes(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     all
 }
 
-type Attempted<T, E = Failure> = std::result::Result<T, E>;
+pub type Attempted<T, E = Failure> = std::result::Result<T, E>;
 
+/// Why one address did not do.
 #[derive(Debug)]
-struct Failure {
-    text: String,
-    refused: bool,
+pub struct Failure {
+    /// Begins with the address.
+    pub text: String,
+    /// Actively refused: the host is there, and nobody listens.
+    pub refused: bool,
 }
 
+/// How long one attempt at one address may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub connect: Duration,
+    /// For the handshake once the connection stands; None waits as long as the other side keeps it open.
+    pub answer: Option<Duration>,
+}
+
+/// One attempt to reach one address and do the handshake there; never blocks.
 #[derive(Debug)]
-struct Attempt {
+pub struct Attempt {
     address: Address,
     link: Link,
+    limits: Limits,
     /// None until the connection stands.
     dialer: Option<Dialer>,
-    deadline: Instant,
+    deadline: Option<Instant>,
 }
 
 impl Attempt {
-    fn start(address: &Address) -> Attempted<Self> {
+    pub fn start(address: &Address, limits: Limits) -> Attempted<Self> {
         let socket = Socket::connect(address).map_err(|error| failure(address, &error))?;
-        let deadline = Instant::now() + ATTEMPT_TIME;
-        Ok(Self { address: address.clone(), link: Link::new(socket), dialer: None, deadline })
+        let deadline = Some(Instant::now() + limits.connect);
+        Ok(Self { address: address.clone(), link: Link::new(socket), limits, dialer: None, deadline })
     }
 
-    fn poll(&mut self, call: &Call<'_>) -> Attempted<bool> {
-        if Instant::now() >= self.deadline {
+    /// Goes on as far as it can; true once both sides have proved the key.
+    pub fn poll(&mut self, key: &Key, purpose: Purpose, context: &Context) -> Attempted<bool> {
+        if self.deadline.is_some_and(|at| Instant::now() >= at) {
             return Err(self.fail("no answer"));
         }
         let address = self.address.clone();
@@ -165,7 +179,8 @@ impl Attempt {
                 return Ok(false);
             }
             self.link.socket().tune().map_err(broken)?;
-            let dialer = Dialer::start(&mut self.link, call.key, call.purpose, call.context);
+            self.deadline = self.limits.answer.map(|time| Instant::now() + time);
+            let dialer = Dialer::start(&mut self.link, key, purpose, context);
             self.dialer = Some(dialer.map_err(|error| self.fail(&error.message))?);
         }
         let Some(dialer) = &mut self.dialer else { return Ok(false) };
@@ -176,8 +191,21 @@ impl Attempt {
         Ok(done)
     }
 
-    fn interest(&self) -> Interest {
+    /// The connection stands, though the other side may not have answered yet.
+    pub fn is_connected(&self) -> bool {
+        self.dialer.is_some()
+    }
+
+    pub fn interest(&self) -> Interest {
         if self.dialer.is_none() { Interest::Write } else { self.link.interest() }
+    }
+
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub fn into_link(self) -> Link {
+        self.link
     }
 
     fn fail(&self, text: &str) -> Failure {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use super::auth::Key;
 use super::interface::{Settings, interfaces};
-use super::service;
+use super::root;
 use super::wire::{Reader, Writer};
 use crate::base::{ErrorKind, Result};
 use crate::{bail, err};
@@ -54,7 +54,7 @@ impl UniqueId {
         let hosts: Vec<SocketAddr> =
             networks.iter().take(MAX_ADDRESSES).map(|network| network.socket_address(0)).collect();
         let key = Key::random()?;
-        let place = service::publish(&key, &hosts)?;
+        let place = root::publish(&key, &hosts)?;
         Ok(Self { kind: Kind::Root, key, service: place.name, addresses: place.addresses })
     }
 

@@ -7,7 +7,7 @@ use super::id::{Kind, UniqueId};
 use super::link::Link;
 use super::message::{FromRoot, Join, Limit, PROTOCOL, Piece, ToRoot};
 use super::patience::{Patience, Wait};
-use super::service::{context_of, serve_comm_id, unix_address};
+use super::root::{context_of, serve_comm_id, unix_address};
 use super::{MAX_PAYLOAD, MAX_RANKS};
 use crate::base::{Error, ErrorKind, Result};
 use crate::sys::socket::Address;

@@ -18,6 +18,8 @@ use crate::{bail, err};
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Takers served at the same time; the oldest goes when another comes.
 const MAX_TAKERS: usize = 1024;
+/// Takers let in before others are served again.
+const ACCEPT_BATCH: usize = 64;
 const GIVEN: u8 = 1;
 const TAKEN: u8 = 2;
 
@@ -51,7 +53,8 @@ impl FdServer {
         let mut served = 0;
         let mut open: Vec<Taker> = Vec::new();
         while served < takers {
-            while let Some(socket) = self.listener.accept().unwrap_or(None) {
+            for _ in 0..ACCEPT_BATCH {
+                let Ok(Some(socket)) = self.listener.accept() else { break };
                 if open.len() == MAX_TAKERS {
                     open.remove(0);
                 }

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod dial;
 pub mod id;
 pub mod interface;
 pub mod link;
@@ -23,10 +24,10 @@ pub mod local;
 pub mod patience;
 pub mod wire;
 
-mod dial;
 mod group;
 mod join;
 mod message;
+mod root;
 mod service;
 #[cfg(test)]
 mod tests;

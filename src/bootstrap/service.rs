@@ -1,98 +1,42 @@
 //! The root service: one thread that any number of unique ids share, serving all ranks without ever blocking on one.
 //!
-//! The listeners and the thread stay for the life of the process, so making and using ids costs no descriptors. An id
-//! that was used is remembered: whoever comes late is told so instead of waiting. A service for `MCCL_COMM_ID` serves
-//! one communicator and ends with it.
+//! An id that was used is remembered: whoever comes late is told so instead of waiting.
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::auth::{Acceptor, Context, Key, Purpose};
 use super::group::{self, ConnId, Group, Outgoing};
-use super::id::UniqueId;
 use super::link::Link;
 use super::message::{FromRoot, MAX_TO_ROOT, ToRoot};
-use super::patience::Wait;
 use crate::base::{Error, Result};
 use crate::err;
 use crate::sys::poll::{Interest, Poller, Ready};
-use crate::sys::random;
-use crate::sys::socket::{Address, Listener, Socket, is_exhaustion};
+use crate::sys::socket::{Listener, Socket, is_exhaustion};
+use crate::sys::thread;
 
 /// A connection that has not said by then which rank it is gets closed; so does one that does not take its last message.
 const GREETING_TIME: Duration = Duration::from_secs(10);
 /// Connections that may be in that state; the oldest goes when another comes.
 const MAX_GREETING: usize = 8192;
+/// Connections let in before others are served again.
+const ACCEPT_BATCH: usize = 64;
 /// When descriptors run out, new connections wait this long.
 const EXHAUSTION_PAUSE: Duration = Duration::from_millis(50);
 /// A service for `MCCL_COMM_ID` tells late ranks for so long that the communicator has failed.
 const FAILURE_ECHO: Duration = Duration::from_secs(5);
+/// It ends when nobody has joined by then: rank 0, which started it, does so at once or has died.
+const FIRST_RANK_TIME: Duration = Duration::from_secs(60);
 
-/// Where a service listens.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// Names the Unix socket: see [`unix_address`].
-    pub name: u64,
-    pub addresses: Vec<SocketAddr>,
-}
+/// Names an id in greetings.
+pub type Tag = [u8; 16];
 
-/// Serves `key` from the service of this process that listens on `hosts` (ports are ignored), starting it if needed.
-pub fn publish(key: &Key, hosts: &[SocketAddr]) -> Result<Place> {
-    static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
-    let mut running = lock(&RUNNING);
-    // After a fork the list is the parent's, and the threads in it are not here.
-    let pid = std::process::id();
-    running.retain(|service| service.pid == pid && !service.thread.is_finished());
-    let service = match running.iter().position(|service| service.hosts == hosts) {
-        Some(at) => &running[at],
-        None => {
-            running.push(Running::start(hosts)?);
-            running.last().expect("just pushed")
-        }
-    };
-    lock(&service.registry).insert(tag_of(key), Entry { key: key.clone(), spent: None });
-    Ok(service.place.clone())
-}
+/// The ids that a service knows, shared with those who make new ones.
+#[derive(Clone, Debug, Default)]
+pub struct Registry(Arc<Mutex<HashMap<Tag, Entry>>>);
 
-/// Serves one communicator at the addresses of an id that came from `MCCL_COMM_ID`. Waits while they are in use.
-pub fn serve_comm_id(id: &UniqueId, wait: &Wait<'_>) -> Result<()> {
-    let listeners = loop {
-        match bind_comm_id(id) {
-            Ok(listeners) => break listeners,
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                let at = describe(id.addresses());
-                wait.check(|| format!("MCCL_COMM_ID: {at} was in use and did not become free"))?;
-                wait.sleep(Duration::from_millis(20));
-            }
-            Err(error) => {
-                let at = describe(id.addresses());
-                return Err(err!(System, "MCCL_COMM_ID: rank 0 cannot listen at {at}: {error}"));
-            }
-        }
-    };
-    let registry = Registry::default();
-    lock(&registry).insert(tag_of(id.key()), Entry { key: id.key().clone(), spent: None });
-    Service::spawn(listeners, registry, true).map(drop)
-}
-
-/// What a rank says in its greeting to name the id.
-pub fn context_of(key: &Key) -> Context {
-    let mut context = Context::default();
-    context[..16].copy_from_slice(&tag_of(key));
-    context
-}
-
-pub fn unix_address(name: u64) -> Address {
-    Address::Abstract(format!("mccl-root-{name:016x}"))
-}
-
-type Tag = [u8; 16];
-type Registry = Arc<Mutex<HashMap<Tag, Entry>>>;
-
-/// An id that this process serves.
 #[derive(Debug)]
 struct Entry {
     key: Key,
@@ -100,77 +44,33 @@ struct Entry {
     spent: Option<Error>,
 }
 
-#[derive(Debug)]
-struct Running {
-    pid: u32,
-    hosts: Vec<SocketAddr>,
-    place: Place,
-    registry: Registry,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Running {
-    fn start(hosts: &[SocketAddr]) -> Result<Self> {
-        let failed = |error: io::Error| Error::system("bootstrap root", &error);
-        let name = u64::from_le_bytes(random::bytes().map_err(failed)?);
-        let mut listeners = vec![Listener::bind(&unix_address(name)).map_err(failed)?];
-        let mut port = 0;
-        for host in hosts {
-            let listener = bind_near(*host, port).map_err(failed)?;
-            port = listener.tcp_address().map_or(0, |address| address.port());
-            listeners.push(listener);
-        }
-        let addresses = listeners.iter().filter_map(Listener::tcp_address).collect();
-        let registry = Registry::default();
-        let thread = Service::spawn(listeners, registry.clone(), false)?;
-        let place = Place { name, addresses };
-        Ok(Self { pid: std::process::id(), hosts: hosts.to_vec(), place, registry, thread })
+impl Registry {
+    pub fn add(&self, tag: Tag, key: Key) {
+        self.lock().insert(tag, Entry { key, spent: None });
     }
-}
 
-/// Listens at `host` on `port` if that is free there, else on any.
-fn bind_near(mut host: SocketAddr, port: u16) -> io::Result<Listener> {
-    host.set_port(port);
-    Listener::bind(&Address::Tcp(host)).or_else(|_| {
-        host.set_port(0);
-        Listener::bind(&Address::Tcp(host))
-    })
-}
+    fn key(&self, tag: &Tag) -> Option<Key> {
+        self.lock().get(tag).map(|entry| entry.key.clone())
+    }
 
-/// At every address of the id that is this host's own; the Unix socket is for ranks of this host.
-fn bind_comm_id(id: &UniqueId) -> io::Result<Vec<Listener>> {
-    let mut listeners = Vec::new();
-    let mut failure = None;
-    for address in super::dial::with_scopes(id.addresses()) {
-        match Listener::bind(&Address::Tcp(address)) {
-            Ok(listener) => listeners.push(listener),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
-            Err(error) => failure = Some(error),
+    fn spent(&self, tag: &Tag) -> Option<Error> {
+        self.lock().get(tag).and_then(|entry| entry.spent.clone())
+    }
+
+    fn spend(&self, tag: &Tag, answer: impl FnOnce() -> Error) {
+        if let Some(entry) = self.lock().get_mut(tag) {
+            entry.spent.get_or_insert_with(answer);
         }
     }
-    if listeners.is_empty() {
-        return Err(failure.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()));
+
+    /// A poisoned registry is still a map of whole entries.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Tag, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    listeners.push(Listener::bind(&unix_address(id.service()))?);
-    Ok(listeners)
-}
-
-fn describe(addresses: &[SocketAddr]) -> String {
-    let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
-    all.join(", ")
-}
-
-fn tag_of(key: &Key) -> Tag {
-    *key.derive("tag", &[]).to_bytes().first_chunk().expect("a key has 32 bytes")
-}
-
-/// A poisoned registry is still a map of whole entries.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The thread's state.
-struct Service {
+pub struct Service {
     poller: Poller,
     listeners: Vec<Listener>,
     registry: Registry,
@@ -181,6 +81,8 @@ struct Service {
     next_conn: ConnId,
     accept_again: Option<Instant>,
     once: bool,
+    /// The one communicator was formed or has failed.
+    over: bool,
     listen_until: Option<Instant>,
 }
 
@@ -200,7 +102,8 @@ enum Stage {
 }
 
 impl Service {
-    fn spawn(listeners: Vec<Listener>, registry: Registry, once: bool) -> Result<thread::JoinHandle<()>> {
+    /// Starts the thread. With `once`, it serves one communicator and ends with it.
+    pub fn spawn(listeners: Vec<Listener>, registry: Registry, once: bool) -> Result<JoinHandle<()>> {
         let failed = |error: io::Error| Error::system("bootstrap root", &error);
         let poller = Poller::new().map_err(failed)?;
         for (token, listener) in listeners.iter().enumerate() {
@@ -216,9 +119,10 @@ impl Service {
             timers: VecDeque::new(),
             accept_again: None,
             once,
-            listen_until: None,
+            over: false,
+            listen_until: once.then(|| Instant::now() + FIRST_RANK_TIME),
         };
-        thread::Builder::new().name("mccl-root".into()).spawn(move || service.run()).map_err(failed)
+        thread::spawn("mccl-root", move || service.run()).map_err(failed)
     }
 
     fn run(mut self) {
@@ -251,14 +155,15 @@ impl Service {
         groups.chain(timer).chain(self.accept_again).chain(self.listen_until).min()
     }
 
+    /// Lets some in; when more are waiting the listener stays ready. Without the limit a scanner that connects as fast
+    /// as we accept would keep us here.
     fn accept(&mut self, listener: usize) {
-        while let Some(result) = self.listeners.get(listener).map(Listener::accept) {
-            match result {
-                Ok(Some(socket)) => self.welcome(socket),
-                Ok(None) => return,
-                Err(error) if is_exhaustion(&error) => return self.pause_accepting(),
-                // Errors of the dead connection itself; the next event tells if there are more.
-                Err(_) => return,
+        for _ in 0..ACCEPT_BATCH {
+            match self.listeners.get(listener).map(Listener::accept) {
+                Some(Ok(Some(socket))) => self.welcome(socket),
+                Some(Err(error)) if is_exhaustion(&error) => return self.pause_accepting(),
+                // Other errors are those of a connection that is dead already.
+                Some(Ok(None) | Err(_)) | None => return,
             }
         }
     }
@@ -321,8 +226,7 @@ impl Service {
         let (tag, out) = match event {
             Event::Proved => return,
             Event::Said(Some(tag), _, ToRoot::Join(join)) => {
-                let spent = lock(&self.registry).get(&tag).and_then(|entry| entry.spent.clone());
-                if let Some(error) = spent {
+                if let Some(error) = self.registry.spent(&tag) {
                     let bytes = FromRoot::encode_fail(&error);
                     return self.deliver(vec![Outgoing { to: id, bytes, last: true }]);
                 }
@@ -353,10 +257,9 @@ impl Service {
         if !group.is_formed() && group.failure().is_none() {
             return;
         }
-        if let Some(entry) = lock(&self.registry).get_mut(&tag) {
-            entry.spent.get_or_insert_with(|| group::spent(group));
-        }
-        if self.once && self.listen_until.is_none() {
+        self.registry.spend(&tag, || group::spent(group));
+        if self.once && !self.over {
+            self.over = true;
             let echo = if group.is_formed() { Duration::ZERO } else { FAILURE_ECHO };
             self.listen_until = Some(Instant::now() + echo);
             if group.is_formed() {
@@ -425,8 +328,10 @@ impl Service {
             self.deliver(out);
         }
         if self.listen_until.is_some_and(|at| at <= now) {
-            self.listeners.clear();
             self.listen_until = None;
+            if self.over || self.groups.is_empty() {
+                self.listeners.clear();
+            }
         }
         if self.accept_again.is_some_and(|at| at <= now) {
             self.accept_again = None;
@@ -449,7 +354,7 @@ fn step(conn: &mut Conn, registry: &Registry) -> Result<Option<Event>> {
         Stage::Handshake(acceptor) => {
             let find = |context: &Context| {
                 let tag: &Tag = context.first_chunk().expect("a context has 24 bytes");
-                lock(registry).get(tag).map(|entry| entry.key.clone())
+                registry.key(tag)
             };
             let Some(context) = acceptor.poll(&mut conn.link, find)? else { return Ok(None) };
             conn.stage = Stage::Greeting(*context.first_chunk().expect("a context has 24 bytes"));

@@ -251,6 +251,8 @@ fn strangers_scanners_and_silent_connections_disturb_nobody() {
         let scanner = scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 drop(TcpStream::connect(address));
+                // Slow enough to leave some of the host's ports to others.
+                thread::sleep(Duration::from_micros(200));
             }
         });
         for _ in 0..5 {

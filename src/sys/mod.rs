@@ -14,6 +14,7 @@ pub mod poll;
 pub mod process;
 pub mod random;
 pub mod socket;
+pub mod thread;
 
 pub use dl::Library;
 pub use memory::{Scratch, SharedMap};
