@@ -150,9 +150,9 @@ impl Maker<'_> {
         let id = self.request.ids.first().ok_or_else(|| err!(InvalidArgument, "no unique id"))?;
         let id = bootstrap::UniqueId::from_bytes(&id.0)?;
         let key = id.key().clone();
-        let hub = SocketHub::bind(&settings(), &key)?;
+        let hub = SocketHub::bind(&settings(), &key, rank)?;
         let mut probe = None;
-        let payload = self.describe(hub.addresses(), &mut probe)?.encode();
+        let payload = self.describe(hub.addresses().to_vec(), &mut probe)?.encode();
         let patience = self.patience();
         let mut session = bootstrap::join(JoinRequest {
             id: &id,
@@ -277,7 +277,6 @@ impl Maker<'_> {
         let lend = world.infos.iter().all(|i| !i.no_direct);
         let peers = if lend { peers } else { peers.into_iter().map(|_| PeerMemory::Remote).collect() };
         let links = HostLinks {
-            me: rank,
             host: host.clone(),
             hub,
             addresses: world.infos.iter().map(|i| i.addresses.clone()).collect(),

@@ -7,14 +7,13 @@ use crate::channel::layout::FifoId;
 use crate::err;
 use crate::exec::{HostView, Links, Wire};
 use crate::transport::shm::{ShmRecv, ShmSend};
-use crate::transport::socket::SocketHub;
+use crate::transport::socket::{Shape, SocketHub};
 use crate::transport::{RecvEnd, SendEnd};
 
 /// Messages in flight per socket connection.
 const SOCKET_SLOTS: usize = 4;
 
 pub(super) struct HostLinks {
-    pub me: Rank,
     pub host: Option<HostView>,
     /// None when every rank is on this host.
     pub hub: Option<SocketHub>,
@@ -28,6 +27,10 @@ impl HostLinks {
         host.ranks.iter().position(|r| *r == rank).map(|number| (host, number))
     }
 
+    fn shape(&self) -> Shape {
+        Shape { slot_bytes: self.piece_bytes, slots: SOCKET_SLOTS, ..Shape::default() }
+    }
+
     fn hub(&self, rank: Rank) -> Result<&SocketHub> {
         self.hub.as_ref().ok_or_else(|| err!(Internal, "rank {rank} is on no host that was seen"))
     }
@@ -39,8 +42,8 @@ impl Links for HostLinks {
             let which = FifoId { lane: wire as usize, from: host.me, to: number };
             return Ok(Box::new(ShmSend::new(host.region.clone(), which)));
         }
-        let addresses = self.addresses[to].clone();
-        self.hub(to)?.send_end(self.me, to, addresses, wire as u32, self.piece_bytes, SOCKET_SLOTS)
+        let end = self.hub(to)?.send_end(to, &self.addresses[to], wire as u32, self.shape())?;
+        Ok(Box::new(end))
     }
 
     fn recv_end(&mut self, from: Rank, wire: Wire) -> Result<Box<dyn RecvEnd>> {
@@ -48,6 +51,7 @@ impl Links for HostLinks {
             let which = FifoId { lane: wire as usize, from: number, to: host.me };
             return Ok(Box::new(ShmRecv::new(host.region.clone(), which)));
         }
-        self.hub(from)?.recv_end(self.me, from, wire as u32, self.piece_bytes, SOCKET_SLOTS)
+        let end = self.hub(from)?.recv_end(from, wire as u32, self.shape())?;
+        Ok(Box::new(end))
     }
 }

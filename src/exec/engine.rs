@@ -255,11 +255,14 @@ impl Engine {
         Ok(all)
     }
 
-    /// Sockets on which something may happen that a task waits for.
-    pub fn poll_fds(&self) -> Vec<(RawFd, Interest)> {
-        let recvs = self.recvs.iter().flatten().flatten().filter_map(|e| e.poll_fd());
-        let sends = self.sends.iter().flatten().flatten().filter_map(|e| e.poll_fd());
-        recvs.chain(sends).collect()
+    /// Sockets of these ranks, on which something may happen that a task waits for.
+    pub fn poll_fds(&self, ranks: &[Rank]) -> Vec<(RawFd, Interest)> {
+        let of = |rank: &Rank| {
+            let recvs = self.recvs.iter().filter_map(|ends| ends[*rank].as_ref()?.poll_fd());
+            let sends = self.sends.iter().filter_map(|ends| ends[*rank].as_ref()?.poll_fd());
+            recvs.chain(sends).collect::<Vec<_>>()
+        };
+        ranks.iter().flat_map(of).collect()
     }
 
     /// What peers need to know to use this rank's buffer in place.

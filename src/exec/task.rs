@@ -139,7 +139,14 @@ impl Task {
     fn sleep(&mut self) {
         let in_turn = self.turn.is_some_and(|turn| self.core.turns_done.load(Ordering::Acquire) >= turn);
         let fds = match self.core.engine.try_lock() {
-            Ok(engine) if in_turn => engine.poll_fds(),
+            Ok(mut engine) if in_turn => {
+                let mut ranks = machine::awaited(&mut engine, &self.job);
+                if ranks.is_empty() {
+                    // Only posted messages are left to leave.
+                    ranks.extend(0..self.core.nranks);
+                }
+                engine.poll_fds(&ranks)
+            }
             _ => return std::thread::sleep(SHORT_SLEEP / 10),
         };
         if !fds.is_empty() {

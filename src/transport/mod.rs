@@ -22,6 +22,7 @@ use crate::base::Result;
 
 #[cfg(test)]
 pub(crate) mod conformance;
+pub mod shm;
 pub mod socket;
 
 pub use crate::sys::poll::Interest;
@@ -40,6 +41,12 @@ pub trait SendEnd: Send {
 
     /// Everything posted is out of our hands: the peer will get it even if we never poll again.
     fn flushed(&mut self) -> Result<bool>;
+
+    /// The peer has released everything posted. Only transports that can tell answer; others say no for ever, and
+    /// nobody lends buffers over them.
+    fn drained(&mut self) -> Result<bool> {
+        Ok(false)
+    }
 
     /// What to sleep on when there is nothing else to do. None when no descriptor tells: shared memory, or a pause
     /// between attempts to connect. A hint: sleep for some milliseconds at most, then poll the end again.
