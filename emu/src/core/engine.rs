@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use super::slab::{CLAIMED, FAILED, LIVE, QUEUED, StreamRef, recycle};
-use super::work::{Effects, Mode, Step};
+use super::work::{Effects, Mode, Step, Work};
 use super::{driver, lock, ready, worker};
 use crate::sys::{Scope, futex_wake};
 
@@ -94,15 +94,13 @@ pub fn advance_locked(stream: StreamRef, mode: Mode, effects: &mut Effects) -> L
         // SAFETY: the caller holds the poll lock; a queued stream cannot be claimed, and only the holder of the lock
         // clears QUEUED.
         let head = unsafe { stream.head() };
-        if head.is_none() {
-            *head = lock(&stream.queue).pop_front();
-        }
-        let Some(work) = head else {
-            ready::remove(stream);
-            if go_idle(stream) {
-                return Left::Idle;
-            }
-            continue;
+        let work = match head {
+            Some(work) => work,
+            // An idle stream's head may be a claimer's: it is not touched after this.
+            None => match next_or_idle(stream) {
+                Some(next) => head.insert(next),
+                None => return Left::Idle,
+            },
         };
         match work.step(stream, mode, effects) {
             Step::Done => *head = None,
@@ -130,16 +128,18 @@ pub fn advance_locked(stream: StreamRef, mode: Mode, effects: &mut Effects) -> L
     }
 }
 
-/// Clears QUEUED if the queue is still empty.
-fn go_idle(stream: StreamRef) -> bool {
-    let queue = lock(&stream.queue);
-    if !queue.is_empty() {
-        return false;
+/// The next work of the queue; with none, the stream is idle from here on and the caller leaves its head alone.
+fn next_or_idle(stream: StreamRef) -> Option<Work> {
+    let mut queue = lock(&stream.queue);
+    if let Some(work) = queue.pop_front() {
+        return Some(work);
     }
+    // Before QUEUED: afterwards a claimer may hand work over and make the stream ready again.
+    ready::remove(stream);
     stream.state.fetch_and(!QUEUED, Ordering::SeqCst);
     drop(queue);
     wake_sleepers(stream);
-    true
+    None
 }
 
 /// Wakes the threads that sleep until the state changes.

@@ -1,15 +1,12 @@
-//! The set of streams whose head wants to be polled: a two-level bitmap, cheap to test when empty.
+//! The set of streams whose head wants to be polled: a bitmap and a count, cheap to test when empty.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::slab::{MAX_STREAMS, StreamRef, slot};
+use super::slab::{MAX_STREAMS, StreamRef, initialised, slot};
 
 const WORDS: usize = MAX_STREAMS / 64;
-const GROUPS: usize = WORDS / 64;
 
 static BITS: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
-/// A set bit says that a word of `BITS` may be other than 0.
-static SUMMARY: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Streams in the set.
@@ -23,7 +20,6 @@ pub fn insert(stream: StreamRef) {
     let (word, bit) = place(stream);
     if BITS[word].load(Ordering::Relaxed) & bit == 0 {
         BITS[word].fetch_or(bit, Ordering::SeqCst);
-        SUMMARY[word / 64].fetch_or(1 << (word % 64), Ordering::SeqCst);
         COUNT.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -34,15 +30,8 @@ pub fn remove(stream: StreamRef) {
     if BITS[word].load(Ordering::Relaxed) & bit == 0 {
         return;
     }
-    let left = BITS[word].fetch_and(!bit, Ordering::SeqCst) & !bit;
+    BITS[word].fetch_and(!bit, Ordering::SeqCst);
     COUNT.fetch_sub(1, Ordering::SeqCst);
-    if left == 0 {
-        SUMMARY[word / 64].fetch_and(!(1 << (word % 64)), Ordering::SeqCst);
-        // Another stream of the word may have come between the two steps.
-        if BITS[word].load(Ordering::SeqCst) != 0 {
-            SUMMARY[word / 64].fetch_or(1 << (word % 64), Ordering::SeqCst);
-        }
-    }
 }
 
 /// Calls `visit` for each stream in the set, starting behind `start` and going round.
@@ -50,14 +39,10 @@ pub fn for_each(start: u32, mut visit: impl FnMut(StreamRef)) {
     if count() == 0 {
         return;
     }
-    let start_word = start as usize / 64 % WORDS;
-    for group in (0..=GROUPS).map(|i| (start_word / 64 + i) % GROUPS).take(GROUPS) {
-        let mut summary = SUMMARY[group].load(Ordering::SeqCst);
-        while summary != 0 {
-            let word = group * 64 + summary.trailing_zeros() as usize;
-            summary &= summary - 1;
-            visit_word(word, start, &mut visit);
-        }
+    let words = initialised().div_ceil(64).max(1);
+    let first = start as usize / 64 % words;
+    for word in (first..words).chain(0..first) {
+        visit_word(word, start, &mut visit);
     }
 }
 

@@ -162,10 +162,15 @@ pub fn recycle(stream: StreamRef) {
     lock(&RESTING_SLOTS).push_back(stream.index);
 }
 
+/// Number of slots that were ever used.
+pub fn initialised() -> usize {
+    // Pairs with the release store in `allocate`: initialised before counted.
+    HIGH.load(Ordering::Acquire)
+}
+
 /// All slots that were ever used; the caller looks at `state`.
 pub fn slots() -> impl Iterator<Item = StreamRef> {
-    // Pairs with the release store in `allocate`: initialised before counted.
-    (0..HIGH.load(Ordering::Acquire)).map(slot)
+    (0..initialised()).map(slot)
 }
 
 /// The slot at an index below the number of initialised ones.
