@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 const LIBRARY_NAMES: [&str; 2] = ["libmccl.so.2", "libmccl.so"];
 const RUNTIME_NAMES: [&str; 4] = ["libmusart.so", "libmusart.so.5", "libmusart.so.4", "libmusart.so.1"];
-/// The library's own variable that names a runtime; used here when it holds a path.
+/// The library's own variable that names a runtime, or says `emu` for the one that comes with it.
 const RUNTIME_VARIABLE: &str = "MCCL_DEVICE_RUNTIME";
 
 /// A library that stays open until the process ends, so that its function addresses stay valid.
@@ -44,10 +44,14 @@ impl Opened {
     }
 }
 
-/// Opens the device runtime: `path`, else `MCCL_DEVICE_RUNTIME` when it is a path, else as the module describes.
+/// Opens the device runtime: `path`, else what `MCCL_DEVICE_RUNTIME` names, else as the module describes.
 pub fn open_runtime(path: Option<&Path>) -> Result<Opened> {
-    let variable = std::env::var(RUNTIME_VARIABLE).ok().filter(|v| v.contains('/')).map(PathBuf::from);
-    open("--runtime", path.or(variable.as_deref()), &RUNTIME_NAMES, RTLD_GLOBAL)
+    let variable = std::env::var(RUNTIME_VARIABLE).ok().filter(|name| !name.is_empty() && name != "emu");
+    let (flag, named) = match (path, &variable) {
+        (None, Some(name)) => (RUNTIME_VARIABLE, Some(Path::new(name))),
+        _ => ("--runtime", path),
+    };
+    open(flag, named, &RUNTIME_NAMES, RTLD_GLOBAL)
 }
 
 /// Opens the measured library. Call it after `open_runtime`.

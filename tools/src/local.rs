@@ -28,6 +28,10 @@ impl Buffers {
         // An allocator may refuse 0 bytes.
         let bytes = bytes.max(1);
         let (send, recv) = (runtime.buffer(Some(library), bytes)?, runtime.buffer(Some(library), bytes)?);
+        // An emulated device gives pages at first touch; that must not fall into the timed loop.
+        runtime.zero(send.view())?;
+        runtime.zero(recv.view())?;
+        runtime.synchronize()?;
         Ok(Self { send, recv, registrations: Default::default() })
     }
 

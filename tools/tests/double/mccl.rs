@@ -17,10 +17,13 @@ use std::time::Duration;
 use mccl_tools::dtype::DType;
 use mccl_tools::sys::SharedMap;
 
+use reduce::reduce_one;
+
+mod reduce;
+
 const SLOT: usize = 1 << 20;
 const HEADER: usize = 4096;
 const SYSTEM_ERROR: c_int = 2;
-const MULSUM_BASE: c_int = 100;
 
 unsafe extern "C" {
     /// From the stand-in runtime, which is opened first and for all.
@@ -206,41 +209,8 @@ impl Op {
         let element = |data: &[u8], i: usize| {
             data[i * size..][..size].iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte))
         };
-        let one = |i: usize| self.reduce_one(op, all.iter().map(|data| element(data, i)).collect());
+        let one = |i: usize| reduce_one(self.dtype, op, all.iter().map(|data| element(data, i)).collect());
         (0..self.count).flat_map(|i| one(i).to_le_bytes()[..size].to_vec()).collect()
-    }
-
-    fn reduce_one(&self, op: c_int, values: Vec<u64>) -> u64 {
-        let n = values.len();
-        if let Some(format) = self.dtype.float() {
-            let inverse = format.decode(format.encode(1.0 / n as f64));
-            let factor = |rank: usize| match op {
-                4 => inverse,
-                MULSUM_BASE => 1.0 + (rank % 2) as f64,
-                _ => 1.0,
-            };
-            let round = |x: f64| format.decode(format.encode(x));
-            let terms = values.iter().enumerate().map(|(rank, v)| round(format.decode(*v) * factor(rank)));
-            let combine = |a: f64, b: f64| match op {
-                1 => a * b,
-                2 => a.max(b),
-                3 => a.min(b),
-                _ => a + b,
-            };
-            return format.encode(terms.reduce(|a, b| round(combine(a, b))).unwrap());
-        }
-        let terms = values.iter().enumerate().map(|(rank, v)| match op {
-            MULSUM_BASE => self.dtype.int_value(v.wrapping_mul(1 + (rank as u64 % 2)) & self.dtype.mask()),
-            _ => self.dtype.int_value(*v),
-        });
-        let total = terms.reduce(|a, b| match op {
-            1 => self.dtype.int_value((a as u64).wrapping_mul(b as u64) & self.dtype.mask()),
-            2 => a.max(b),
-            3 => a.min(b),
-            _ => a + b,
-        });
-        let total = total.unwrap();
-        (if op == 4 { total / n as i128 } else { total }) as u64 & self.dtype.mask()
     }
 }
 
@@ -382,7 +352,7 @@ unsafe extern "C" fn mcclRedOpCreatePreMulSum(
     _: Handle,
 ) -> c_int {
     // SAFETY: the caller passes room for a number.
-    unsafe { *out = MULSUM_BASE };
+    unsafe { *out = reduce::MULSUM };
     0
 }
 
