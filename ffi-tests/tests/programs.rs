@@ -16,6 +16,11 @@ fn refused_arguments_are_named_with_value_and_range() {
 }
 
 #[test]
+fn a_live_communicator_refuses_bad_arguments_and_ends_with_its_handle() {
+    assert_transcript("live");
+}
+
+#[test]
 fn a_tool_that_replaces_a_function_reaches_the_twin() {
     assert_transcript("interpose");
 }
