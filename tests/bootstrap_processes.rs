@@ -1,6 +1,7 @@
 //! Ranks as processes: joins, kills, and a network namespace without any network. The program starts itself again with
 //! a role as its first argument.
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -20,11 +21,12 @@ fn main() {
 }
 
 fn run_tests() {
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("processes_join_and_exchange", processes_join_and_exchange),
         ("a_killed_rank_is_named_by_the_others", a_killed_rank_is_named_by_the_others),
         ("a_killed_root_ends_the_waits", a_killed_root_ends_the_waits),
         ("a_process_that_exits_without_leaving_disturbs_nobody_later", exits_disturb_nobody),
+        ("strangers_that_use_up_the_descriptors_make_room_for_ranks", strangers_make_room_for_ranks),
         ("ranks_meet_where_there_is_no_network", ranks_meet_where_there_is_no_network),
     ];
     for (name, test) in tests {
@@ -68,6 +70,18 @@ fn exits_disturb_nobody() {
     let ranks: Vec<Rank> = (0..3).map(|rank| Rank::start(&id, rank, 3, "exit")).collect();
     ranks.into_iter().for_each(|rank| assert_eq!(rank.finish(), "joined\n"));
     processes_join_and_exchange();
+}
+
+fn strangers_make_room_for_ranks() {
+    let mut shell = Command::new("sh");
+    let mut root = Rank::of(shell.args(["-c", "ulimit -n 24; exec \"$0\" root"]).arg(this()));
+    let id = from_hex(&root.line());
+    let strangers =
+        id.addresses().iter().flat_map(|address| (0..60).map(|_| TcpStream::connect(*address).unwrap()));
+    let strangers: Vec<TcpStream> = strangers.collect();
+    let ranks: Vec<Rank> = (0..4).map(|rank| Rank::start(&id, rank, 4, "barrier")).collect();
+    ranks.into_iter().for_each(|rank| assert_eq!(rank.finish(), "joined\nexchanged\n"));
+    drop(strangers);
 }
 
 fn ranks_meet_where_there_is_no_network() {
