@@ -78,6 +78,7 @@ pub struct Service {
     groups: HashMap<Tag, Group>,
     /// Connections in greeting or closing, oldest first: all get the same time.
     timers: VecDeque<(Instant, ConnId)>,
+    greeting_time: Duration,
     next_conn: ConnId,
     accept_again: Option<Instant>,
     once: bool,
@@ -105,11 +106,16 @@ impl Service {
     /// Starts the thread. With `once`, it serves one communicator and ends with it.
     pub fn spawn(listeners: Vec<Listener>, registry: Registry, once: bool) -> Result<JoinHandle<()>> {
         let failed = |error: io::Error| Error::system("bootstrap root", &error);
-        let poller = Poller::new().map_err(failed)?;
+        let service = Self::new(listeners, registry, once).map_err(failed)?;
+        thread::spawn("mccl-root", move || service.run()).map_err(failed)
+    }
+
+    fn new(listeners: Vec<Listener>, registry: Registry, once: bool) -> io::Result<Self> {
+        let poller = Poller::new()?;
         for (token, listener) in listeners.iter().enumerate() {
-            poller.add(listener, token as u64, Interest::Read).map_err(failed)?;
+            poller.add(listener, token as u64, Interest::Read)?;
         }
-        let service = Self {
+        Ok(Self {
             poller,
             next_conn: listeners.len() as ConnId,
             listeners,
@@ -117,12 +123,12 @@ impl Service {
             conns: HashMap::new(),
             groups: HashMap::new(),
             timers: VecDeque::new(),
+            greeting_time: GREETING_TIME,
             accept_again: None,
             once,
             over: false,
             listen_until: once.then(|| Instant::now() + FIRST_RANK_TIME),
-        };
-        thread::spawn("mccl-root", move || service.run()).map_err(failed)
+        })
     }
 
     fn run(mut self) {
@@ -161,7 +167,12 @@ impl Service {
         for _ in 0..ACCEPT_BATCH {
             match self.listeners.get(listener).map(Listener::accept) {
                 Some(Ok(Some(socket))) => self.welcome(socket),
-                Some(Err(error)) if is_exhaustion(&error) => return self.pause_accepting(),
+                // A silent connection makes room for one that may be a rank.
+                Some(Err(error)) if is_exhaustion(&error) => {
+                    if !self.close_oldest_stranger() {
+                        return self.pause_accepting();
+                    }
+                }
                 // Other errors are those of a connection that is dead already.
                 Some(Ok(None) | Err(_)) | None => return,
             }
@@ -180,17 +191,25 @@ impl Service {
     }
 
     fn start_timer(&mut self, conn: ConnId) {
-        self.timers.push_back((Instant::now() + GREETING_TIME, conn));
-        while self.timers.len() > MAX_GREETING {
-            let oldest = self.timers.pop_front();
-            oldest.into_iter().for_each(|(_, conn)| self.close_unless_member(conn));
+        self.timers.push_back((Instant::now() + self.greeting_time, conn));
+        if self.timers.len() > MAX_GREETING {
+            self.close_oldest_stranger();
         }
     }
 
-    fn close_unless_member(&mut self, conn: ConnId) {
-        if self.conns.get(&conn).is_some_and(|conn| !matches!(conn.stage, Stage::Member(..))) {
-            self.conns.remove(&conn);
+    /// False when all connections are those of ranks.
+    fn close_oldest_stranger(&mut self) -> bool {
+        while let Some((_, conn)) = self.timers.pop_front() {
+            if self.close_unless_member(conn) {
+                return true;
+            }
         }
+        false
+    }
+
+    fn close_unless_member(&mut self, conn: ConnId) -> bool {
+        let stranger = self.conns.get(&conn).is_some_and(|conn| !matches!(conn.stage, Stage::Member(..)));
+        stranger && self.conns.remove(&conn).is_some()
     }
 
     fn pause_accepting(&mut self) {
@@ -366,4 +385,30 @@ fn step(conn: &mut Conn, registry: &Registry) -> Result<Option<Event>> {
     };
     let frame = conn.link.frame(MAX_TO_ROOT).map_err(|error| err!(Remote, "{error}"))?;
     frame.map(|frame| Ok(Event::Said(tag, rank, ToRoot::decode(&frame)?))).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+
+    use super::*;
+    use crate::sys::socket::Address;
+
+    #[test]
+    fn silent_and_half_spoken_connections_are_closed_in_time() {
+        let name = format!("mccl-test-{}-silent", std::process::id());
+        let listener = Listener::bind(&Address::Abstract(name.clone())).unwrap();
+        let mut service = Service::new(vec![listener], Registry::default(), false).unwrap();
+        service.greeting_time = Duration::from_millis(30);
+        std::thread::spawn(move || service.run());
+        for words in [&b""[..], b"mcclnet", b"mcclnet\x01\x01\0\0\0\0\0\0\0 and half a context"] {
+            let mut stream =
+                UnixStream::connect_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.write_all(words).unwrap();
+            assert!(matches!(stream.read(&mut [0; 1]), Ok(0)), "not closed after {words:?}");
+        }
+    }
 }

@@ -15,7 +15,7 @@
 //! 8. **Nothing from outside is trusted**: lengths are checked against `slot_bytes` before they are used.
 //! 9. Once `flushed`, the peer gets everything posted so far even if the sender never polls again, or drops its end.
 //!
-//! [`conformance`] proves these duties for any pair of ends; each transport's tests call it.
+//! The module `conformance` (built for tests) proves these duties for any pair of ends; each transport calls it.
 use std::os::fd::RawFd;
 
 use crate::base::Result;
