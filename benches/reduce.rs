@@ -1,8 +1,9 @@
 //! Speed of the reduction and copy kernels.
 //!
-//! First a table: bytes read and written per second, and in brackets the ratio to libc's `memcpy` over the same number of bytes
-//! in the same run (a reduction of many inputs reads more than it writes, so more than 1 is possible). Then the criterion
-//! benches. `cargo bench --bench reduce -- --quick f32` runs some of them, briefly.
+//! First a table: bytes read and written per second, and in brackets the ratio to libc's `memcpy` over the
+//! same number of bytes in the same run (a reduction of many inputs reads more than it writes, so more than 1
+//! is possible). Then the criterion benches. `cargo bench --bench reduce -- --quick f32` runs some of them,
+//! briefly.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -60,7 +61,8 @@ struct Work {
 
 impl Work {
     fn new(row: &Row, bytes: usize) -> Self {
-        // 0x11 in every byte is an ordinary number in every type. Odd lines apart, so that buffers do not share cache sets.
+        // 0x11 in every byte is an ordinary number in every type. Odd lines apart, so that buffers do not
+        // share cache sets.
         let mut memory = vec![vec![0x1111_1111_1111_1111u64; bytes / 8 + 512]; row.inputs + row.outputs];
         let mut pointers = memory.iter_mut().enumerate().map(|(i, m)| {
             let p = m.as_mut_ptr().cast::<u8>();

@@ -1,5 +1,5 @@
-//! The portable kernel: block by block through an accumulator in the first-level cache, in loops that the compiler
-//! vectorises for whatever instruction set is enabled where they are inlined.
+//! The portable kernel: block by block through an accumulator in the first-level cache, in loops that the
+//! compiler vectorises for whatever instruction set is enabled where they are inlined.
 
 use std::mem::MaybeUninit;
 
@@ -20,8 +20,8 @@ pub(super) unsafe fn reduce<E: Element, F: Func>(job: &Job<'_>) {
     let mut acc = [const { MaybeUninit::<E::Acc>::uninit() }; BLOCK];
     for at in (0..job.count).step_by(BLOCK) {
         let len = BLOCK.min(job.count - at);
-        // SAFETY: `len` elements from `at` are within the `count` that the caller vouches for. All inputs are read before any
-        // output is written, so an output may be an input.
+        // SAFETY: `len` elements from `at` are within the `count` that the caller vouches for. All inputs are
+        // read before any output is written, so an output may be an input.
         unsafe { block::<E, F>(job, &mut acc[..len], at) }
     }
 }
@@ -32,8 +32,8 @@ pub(super) unsafe fn reduce<E: Element, F: Func>(job: &Job<'_>) {
 /// As [`reduce`], and `at + acc.len() <= count`.
 #[inline(always)]
 unsafe fn block<E: Element, F: Func>(job: &Job<'_>, acc: &mut [MaybeUninit<E::Acc>], at: usize) {
-    // SAFETY: the elements are within what the caller vouches for; the first input initialises the accumulators, which the
-    // others and the outputs read.
+    // SAFETY: the elements are within what the caller vouches for; the first input initialises the
+    // accumulators, which the others and the outputs read.
     unsafe {
         each::<E>(
             &job.inputs[0],

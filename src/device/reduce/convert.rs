@@ -25,7 +25,8 @@ impl Narrow {
         if m < 1 << self.mantissa_bits { subnormal } else { normal }
     }
 
-    /// The narrow magnitude bits of `abs` (f32 magnitude bits), rounded to nearest even, overflow and NaN not regarded.
+    /// The narrow magnitude bits of `abs` (f32 magnitude bits), rounded to nearest even, overflow and NaN not
+    /// regarded.
     #[inline(always)]
     const fn round(&self, abs: u32) -> u32 {
         let shift = 23 - self.mantissa_bits;
@@ -52,7 +53,8 @@ pub(super) const fn f16_to_f32(h: u16) -> f32 {
     f32::from_bits(sign | if m >= 0x7c00 { special } else { F16.widen(m).to_bits() })
 }
 
-/// f32 to f16 bits, to nearest even, overflow to infinity; NaNs are quieted and keep sign and top payload bits.
+/// f32 to f16 bits, to nearest even, overflow to infinity; NaNs are quieted and keep sign and top payload
+/// bits.
 #[inline(always)]
 pub(super) const fn f32_to_f16(x: f32) -> u16 {
     let abs = x.to_bits() & MAGNITUDE;
@@ -69,7 +71,8 @@ pub(super) const fn bf16_to_f32(b: u16) -> f32 {
     f32::from_bits((b as u32) << 16)
 }
 
-/// f32 to bf16 bits, to nearest even, overflow to infinity; NaNs are quieted and keep sign and top payload bits.
+/// f32 to bf16 bits, to nearest even, overflow to infinity; NaNs are quieted and keep sign and top payload
+/// bits.
 #[inline(always)]
 pub(super) const fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();

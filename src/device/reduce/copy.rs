@@ -1,17 +1,17 @@
 //! Copies, and the writing of large results past the caches.
 //!
-//! A plain store first reads the line it writes. When the data of an operation does not fit in the caches anyway, storing past
-//! them saves that third of the traffic; when it does fit, it would throw out what the reader is about to need. So
-//! the footprint of the whole operation decides, see [`STREAM_FROM`].
+//! A plain store first reads the line it writes. When the data of an operation does not fit in the caches
+//! anyway, storing past them saves that third of the traffic; when it does fit, it would throw out what the
+//! reader is about to need. So the footprint of the whole operation decides, see [`STREAM_FROM`].
 
 use std::mem::MaybeUninit;
 
 use super::Input;
 use super::job::{Job, Kernel};
 
-/// Footprint from which stores bypass the caches. Measured on a server with 1.25 MiB of second-level and 48 MiB of shared
-/// third-level cache: storing past the caches halves the speed of a copy at 512 KiB, is neutral from 2 to 16 MiB and
-/// gives 1.5 times the speed at 128 MiB.
+/// Footprint from which stores bypass the caches. Measured on a server with 1.25 MiB of second-level and 48
+/// MiB of shared third-level cache: storing past the caches halves the speed of a copy at 512 KiB, is neutral
+/// from 2 to 16 MiB and gives 1.5 times the speed at 128 MiB.
 const STREAM_FROM: usize = 24 << 20;
 
 /// Bytes of a result that are computed in the first-level cache before they are stored past it.
@@ -26,8 +26,8 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     unsafe { copy_streaming(dst, src, bytes, bytes.saturating_mul(2)) }
 }
 
-/// [`copy`] as a piece of something larger: `footprint` is the number of bytes which the whole operation reads and writes. It
-/// decides whether the stores bypass the caches.
+/// [`copy`] as a piece of something larger: `footprint` is the number of bytes which the whole operation
+/// reads and writes. It decides whether the stores bypass the caches.
 ///
 /// # Safety
 /// As [`copy`].
@@ -56,7 +56,8 @@ pub(super) unsafe fn copy_many(src: *const u8, outputs: &[*mut u8], bytes: usize
     for at in (0..bytes).step_by(piece.max(1)) {
         let len = piece.min(bytes - at);
         for &output in outputs.iter().filter(|o| !std::ptr::eq(**o, src)) {
-            // SAFETY: the caller's promise; the piece is within `bytes`; an output other than the input does not overlap it.
+            // SAFETY: the caller's promise; the piece is within `bytes`; an output other than the input does
+            // not overlap it.
             unsafe {
                 if footprint < STREAM_FROM {
                     src.add(at).copy_to_nonoverlapping(output.add(at), len);
@@ -92,7 +93,8 @@ pub(super) unsafe fn reduce(kernel: Kernel, job: &Job<'_>, size: usize, footprin
 /// Inputs that [`reduce_streamed`] can advance through without allocating.
 const MAX_STREAMED: usize = 64;
 
-/// Reduces block by block into the first-level cache, and streams each block to the outputs that are no inputs.
+/// Reduces block by block into the first-level cache, and streams each block to the outputs that are no
+/// inputs.
 ///
 /// # Safety
 /// As [`reduce`], with at most `MAX_STREAMED` inputs.
@@ -107,8 +109,8 @@ unsafe fn reduce_streamed(kernel: Kernel, job: &Job<'_>, size: usize) {
     let step = BLOCK / size;
     for at in (0..job.count).step_by(step) {
         let count = step.min(job.count - at);
-        // SAFETY: `count` elements from `at` are within the job's; they fit in the block, which the kernel fills before it is
-        // copied; the block overlaps nothing.
+        // SAFETY: `count` elements from `at` are within the job's; they fit in the block, which the kernel
+        // fills before it is copied; the block overlaps nothing.
         unsafe {
             kernel(&Job { inputs, outputs: &[result], count, divisor: job.divisor });
             for &output in job.outputs {
@@ -126,7 +128,8 @@ unsafe fn reduce_streamed(kernel: Kernel, job: &Job<'_>, size: usize) {
     }
 }
 
-/// Copies with stores that bypass the caches where the machine has them. [`fence`] must follow before another thread is told.
+/// Copies with stores that bypass the caches where the machine has them. [`fence`] must follow before another
+/// thread is told.
 ///
 /// # Safety
 /// `bytes` are readable at `src` and writable at `dst`; the ranges do not overlap.

@@ -22,8 +22,17 @@ impl Table {
 
 /// The kernel for this type and function on this machine.
 pub(super) fn kernel(dtype: DataType, func: ReduceFn) -> Kernel {
+    best().kernel(dtype, func)
+}
+
+/// The name of the instruction set that the kernels on this machine use, for logs.
+pub fn instruction_set() -> &'static str {
+    best().name
+}
+
+fn best() -> &'static Table {
     static BEST: OnceLock<&Table> = OnceLock::new();
-    BEST.get_or_init(|| tables()[0]).kernel(dtype, func)
+    BEST.get_or_init(|| tables()[0])
 }
 
 /// Every table that runs on this machine, the fastest first. The last one is the portable one.

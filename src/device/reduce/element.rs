@@ -66,8 +66,9 @@ macro_rules! integer {
     };
 }
 
-// A quotient of two 32-bit integers that is not an integer is at least 1/divisor away from one, far more than half an ulp of
-// an f64, so the division in f64 truncates to the right value; and it vectorises, which an integer division does not.
+// A quotient of two 32-bit integers that is not an integer is at least 1/divisor away from one, far more than
+// half an ulp of an f64, so the division in f64 truncates to the right value; and it vectorises, which an
+// integer division does not.
 integer!(i8, |a, d| truncate(f64::from(a) / f64::from(d)) as i8);
 integer!(u8, |a, d| truncate(f64::from(a) / f64::from(d)) as u8);
 integer!(i32, |a, d| truncate(f64::from(a) / f64::from(d)) as i32);

@@ -2,7 +2,8 @@
 
 use super::Input;
 
-/// A reduction of `count` elements. Whoever runs a kernel on it promises what [`super::reduce_many`] asks of its caller.
+/// A reduction of `count` elements. Whoever runs a kernel on it promises what [`super::reduce_many`] asks of
+/// its caller.
 pub(super) struct Job<'a> {
     /// At least one.
     pub(super) inputs: &'a [Input],

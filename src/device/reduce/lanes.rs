@@ -1,11 +1,13 @@
-//! The register that the tile loop works on, as a trait, and its portable form, an array that the compiler vectorises.
+//! The register that the tile loop works on, as a trait, and its portable form, an array that the compiler
+//! vectorises.
 
 use std::mem::MaybeUninit;
 
 /// Accumulators for `N` neighbouring elements.
 ///
-/// The methods of an implementation for an instruction set may be called only where that set is enabled: inside the
-/// `#[target_feature]` functions of its module. They are `#[inline(always)]` so that they become part of those.
+/// The methods of an implementation for an instruction set may be called only where that set is enabled:
+/// inside the `#[target_feature]` functions of its module. They are `#[inline(always)]` so that they become
+/// part of those.
 pub(super) trait Lanes: Copy {
     /// Elements a register holds.
     const N: usize;
@@ -49,7 +51,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn store_part(self, p: *mut u8, n: usize) {
         let mut buffer = MaybeUninit::<[u8; MAX_BYTES]>::uninit();
         let bytes = buffer.as_mut_ptr().cast::<u8>();
-        // SAFETY: `N` elements fit in the buffer and `store` writes all of them; the caller vouches for `n` at `p`.
+        // SAFETY: `N` elements fit in the buffer and `store` writes all of them; the caller vouches for `n`
+        // at `p`.
         unsafe {
             self.store(bytes);
             bytes.copy_to_nonoverlapping(p, n * Self::SIZE);

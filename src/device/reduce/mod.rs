@@ -2,19 +2,22 @@
 //!
 //! What a caller may rely on:
 //!
-//! - Inputs are combined strictly in the order given, so the same inputs give the same bits on every rank and in every run,
-//!   whatever the instruction set, alignment or count.
+//! - Inputs are combined strictly in the order given, so the same inputs give the same bits on every rank and
+//!   in every run, whatever the instruction set, alignment or count.
 //! - Integers wrap. `post_divide` divides once, after the last input, and truncates towards zero.
-//! - f32 and f64 are combined in their own precision. f16, bf16 and fp8 are widened to f32, combined over all inputs of one
-//!   call, and rounded once, to nearest even. f16 and bf16 overflow to infinity; fp8 saturates to its largest finite
-//!   value (448 for E4M3, 57344 for E5M2), infinities included, as CUDA's `__NV_SATFINITE` conversions do.
-//! - A `scale` product is rounded to the element type before it is combined, as if the type had a multiply of its own.
-//! - Max and Min of floats return the operand that is a number; only NaN with NaN gives NaN. −0 is less than +0, so the result
-//!   does not depend on the order of the inputs.
+//! - f32 and f64 are combined in their own precision. f16, bf16 and fp8 are widened to f32, combined over all
+//!   inputs of one call, and rounded once, to nearest even. f16 and bf16 overflow to infinity; fp8 saturates
+//!   to its largest finite value (448 for E4M3, 57344 for E5M2), infinities included, as CUDA's
+//!   `__NV_SATFINITE` conversions do.
+//! - A `scale` product is rounded to the element type before it is combined, as if the type had a multiply of
+//!   its own.
+//! - Max and Min of floats return the operand that is a number; only NaN with NaN gives NaN. −0 is less than
+//!   +0, so the result does not depend on the order of the inputs.
 //! - Which NaN a NaN result is, is unspecified for f64, f32, f16 and bf16; for fp8 it is `0x7f`.
 //!
-//! `half` and `fp8` conversions live in [`convert`], per-element arithmetic in [`element`], the loop over inputs in [`tiles`],
-//! the registers it works on in [`lanes`] (any machine) and `x86` (AVX2, AVX-512), the choice between them in [`dispatch`].
+//! Inside: `element` is the arithmetic of one element and `convert` that of the narrow floats; `blocks` is
+//! the kernel for any machine; `tiles` is the one over the registers of an instruction set, which `lanes`
+//! describes and `x86` has; `dispatch` chooses.
 
 mod blocks;
 mod convert;
@@ -31,6 +34,7 @@ mod x86;
 use crate::base::types::{DataType, ReduceFn, Scalar};
 
 pub use copy::{copy, copy_streaming};
+pub use dispatch::instruction_set;
 use job::Job;
 
 /// How elements are combined: the type, the function, and what happens to the result.
@@ -38,7 +42,8 @@ use job::Job;
 pub struct Reduction {
     pub dtype: DataType,
     pub func: ReduceFn,
-    /// Divide integer results by this many ranks (integer Avg). Must be `None` for floats and never `Some(0)`.
+    /// Divide integer results by this many ranks (integer Avg). Must be `None` for floats and never
+    /// `Some(0)`.
     pub post_divide: Option<u32>,
 }
 
@@ -52,17 +57,18 @@ pub struct Input {
 
 /// `out[j][i] = in[0][i] ∘ in[1][i] ∘ …` for every output `j` and every `i < count`.
 ///
-/// One input is a copy (bit for bit unless scaled or divided). `apply_post` is true on the last reduction of a chain only:
-/// then, and only then, `r.post_divide` acts. `count` is in elements; no alignment is needed; nothing is allocated. Each
-/// input is read once and each output written once. `count` 0 and an empty `outputs` do nothing.
+/// One input is a copy (bit for bit unless scaled or divided). `apply_post` is true on the last reduction of
+/// a chain only: then, and only then, `r.post_divide` acts. `count` is in elements; no alignment is needed;
+/// nothing is allocated. Each input is read once and each output written once. `count` 0 and an empty
+/// `outputs` do nothing.
 ///
 /// # Panics
 /// With no input and something to write; with a `post_divide` of 0 or on a float type.
 ///
 /// # Safety
-/// Every input is readable and every output writable for `count` elements, and nobody else writes the inputs or touches the
-/// outputs meanwhile. An output may start exactly where an input starts; any other overlap of an output with an
-/// input or another output is undefined.
+/// Every input is readable and every output writable for `count` elements, and nobody else writes the inputs
+/// or touches the outputs meanwhile. An output may start exactly where an input starts; any other overlap of
+/// an output with an input or another output is undefined.
 pub unsafe fn reduce_many(
     r: &Reduction,
     apply_post: bool,
@@ -75,8 +81,8 @@ pub unsafe fn reduce_many(
     unsafe { reduce_streaming(r, apply_post, inputs, outputs, count, footprint) }
 }
 
-/// [`reduce_many`] as a piece of something larger: `footprint` is the number of bytes which the whole operation reads and
-/// writes. It decides whether the outputs bypass the caches; the results are the same.
+/// [`reduce_many`] as a piece of something larger: `footprint` is the number of bytes which the whole
+/// operation reads and writes. It decides whether the outputs bypass the caches; the results are the same.
 ///
 /// # Panics
 /// As [`reduce_many`].
@@ -121,7 +127,8 @@ pub unsafe fn reduce_streaming(
 pub fn reciprocal(dtype: DataType, nranks: usize) -> Scalar {
     assert!(nranks > 0, "reciprocal: 0 ranks, at least 1");
     let x = 1.0 / nranks as f64;
-    // The second rounding (f64 to f32 to a narrow type) is harmless: see the test over all rank counts.
+    // That some are rounded twice, by way of f32, does not change them: a test looks at rank counts up to
+    // 4096.
     let bits = match dtype {
         DataType::Float64 => x.to_bits(),
         DataType::Float32 => u64::from((x as f32).to_bits()),

@@ -11,13 +11,13 @@ const TILE: usize = 4;
 /// Reduces a whole job.
 ///
 /// # Safety
-/// What [`super::reduce_many`] asks, for elements of the size `L` has; and the instruction set of `L` is enabled in the
-/// function this is inlined into.
+/// What [`super::reduce_many`] asks, for elements of the size `L` has; and the instruction set of `L` is
+/// enabled in the function this is inlined into.
 #[inline(always)]
 pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
     let scaled = job.inputs.iter().any(|i| i.scale.is_some());
-    // SAFETY: the caller's promise; each loop and `rest` start where the one before has ended, and no step reaches
-    // beyond `count`.
+    // SAFETY: the caller's promise; each loop and `rest` start where the one before has ended, and no step
+    // reaches beyond `count`.
     unsafe {
         let mut done = match (job.inputs.len(), scaled) {
             (2, false) => tiles_of::<L, F, 2>(job),
@@ -40,7 +40,8 @@ pub(super) unsafe fn reduce<L: Lanes, F: Func>(job: &Job<'_>) {
     }
 }
 
-/// Reduces all full tiles of a job with `I` inputs, none of them scaled, and returns how many elements these are.
+/// Reduces all full tiles of a job with `I` inputs, none of them scaled, and returns how many elements these
+/// are.
 ///
 /// # Safety
 /// As [`reduce`]; the job has `I` inputs.
@@ -53,7 +54,8 @@ unsafe fn tiles_of<L: Lanes, F: Func, const I: usize>(job: &Job<'_>) -> usize {
     let mut done = 0;
     while job.count - done >= TILE * L::N {
         let offset = done * L::SIZE;
-        // SAFETY: a tile from `done` lies within `count`; all loads come before all stores, so an output may be an input.
+        // SAFETY: a tile from `done` lies within `count`; all loads come before all stores, so an output may
+        // be an input.
         unsafe {
             let mut acc = load::<L, TILE>(&inputs[0], offset);
             for input in &inputs[1..] {

@@ -1,7 +1,9 @@
-//! Kernels for x86-64: AVX-512 for every type; AVX2 where its registers pay, and the portable blocks compiled for AVX2 elsewhere.
+//! Kernels for x86-64: AVX-512 for every type; AVX2 where its registers pay, and the portable blocks compiled
+//! for AVX2 elsewhere.
 //!
-//! Every function below but the kernels themselves is `#[inline(always)]` and runs only inside them, where the instruction set is
-//! enabled: that is the promise behind each `unsafe` block that does nothing but call intrinsics.
+//! Every function below but the kernels themselves is `#[inline(always)]` and runs only inside them, where
+//! the instruction set is enabled: that is the promise behind each `unsafe` block that does nothing but call
+//! intrinsics.
 
 mod avx2;
 mod avx512;
@@ -22,7 +24,8 @@ macro_rules! binary {
     };
 }
 
-/// `Lanes::N`, `SIZE`, `load`, `store` and `splat` of a register `$reg` that holds elements `$elem` as they lie in memory.
+/// `Lanes::N`, `SIZE`, `load`, `store` and `splat` of a register `$reg` that holds elements `$elem` as they
+/// lie in memory.
 macro_rules! memory {
     ($reg:ty, $elem:ty, $splat:path, |$bits:ident| $lane:expr) => {
         const N: usize = size_of::<$reg>() / size_of::<$elem>();

@@ -4,8 +4,8 @@ use super::twin::{Random, fp8_value, nearest_fp8};
 use crate::base::types::DataType;
 use crate::device::reduce::convert;
 
-/// f32 values that round in interesting ways: every combination of sign, exponent and top mantissa bits with low bits
-/// just below, at and just above the half-way points of the narrow formats, and random ones.
+/// f32 values that round in interesting ways: every combination of sign, exponent and top mantissa bits with
+/// low bits just below, at and just above the half-way points of the narrow formats, and random ones.
 fn interesting() -> impl Iterator<Item = f32> {
     const LOW: [u32; 8] = [0, 1, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0xffff];
     let mut random = Random::new(7);

@@ -1,5 +1,6 @@
-//! The plain twin: the documented meaning of a reduction, one element at a time, without regard to speed and sharing no
-//! arithmetic with the kernels (narrow floats come from `half` or from the definition of their format).
+//! The plain twin: the documented meaning of a reduction, one element at a time, without regard to speed and
+//! sharing no arithmetic with the kernels (narrow floats come from `half` or from the definition of their
+//! format).
 
 use std::sync::OnceLock;
 
@@ -117,7 +118,8 @@ pub(super) fn fp8_value(dtype: DataType, bits: u8) -> f64 {
     if bits & 0x80 != 0 { -x } else { x }
 }
 
-/// The nearest finite fp8 (of two, the one with an even mantissa), found by looking at all of them; NaN is `0x7f`.
+/// The nearest finite fp8 (of two, the one with an even mantissa), found by looking at all of them; NaN is
+/// `0x7f`.
 pub(super) fn nearest_fp8(dtype: DataType, x: f64) -> u8 {
     static FINITE: [OnceLock<Vec<f64>>; 2] = [OnceLock::new(), OnceLock::new()];
     if x.is_nan() {

@@ -136,8 +136,8 @@ impl Lanes for F64 {
     binary!(scale, x86::_mm256_mul_pd);
 }
 
-/// `max` or `min` as [`Element`] defines it: equal numbers are zeros or the same, and the bits that both have (max) or either
-/// has (min) order the zeros; where `b` is NaN, `a`.
+/// `max` or `min` as [`Element`] defines it: equal numbers are zeros or the same, and the bits that both have
+/// (max) or either has (min) order the zeros; where `b` is NaN, `a`.
 macro_rules! ordered {
     ($name:ident, $reg:ty, $select:path, $bits:path, $compare:ident, $blend:path) => {
         /// # Safety
@@ -159,7 +159,8 @@ ordered!(min_ps, __m256, x86::_mm256_min_ps, x86::_mm256_or_ps, _mm256_cmp_ps, x
 ordered!(max_pd, __m256d, x86::_mm256_max_pd, x86::_mm256_and_pd, _mm256_cmp_pd, x86::_mm256_blendv_pd);
 ordered!(min_pd, __m256d, x86::_mm256_min_pd, x86::_mm256_or_pd, _mm256_cmp_pd, x86::_mm256_blendv_pd);
 
-/// How eight elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs included.
+/// How eight elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs
+/// included.
 trait Format: Copy {
     type Element: Element<Acc = f32>;
     /// The register that holds eight elements.
@@ -184,7 +185,8 @@ impl<S: Format> Single<S> {
     }
 }
 
-// In each `unsafe` block below: `Lanes` methods run only where AVX2 is enabled; memory is as the method's caller promises.
+// In each `unsafe` block below: `Lanes` methods run only where AVX2 is enabled; memory is as the method's
+// caller promises.
 impl<S: Format> Lanes for Single<S> {
     const N: usize = 8;
     const SIZE: usize = size_of::<S::Raw>() / 8;

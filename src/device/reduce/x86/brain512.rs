@@ -1,7 +1,7 @@
 //! AVX-512: bf16, 32 elements at a time.
 //!
-//! A bf16 is the upper half of an f32, so in a register of pairs the second of each pair is there already and the first is one shift
-//! away. The two halves stay apart while they are computed, and no lane has to move.
+//! A bf16 is the upper half of an f32, so in a register of pairs the second of each pair is there already and
+//! the first is one shift away. The two halves stay apart while they are computed, and no lane has to move.
 
 use std::arch::x86_64 as x86;
 use std::arch::x86_64::{__m512, __m512i};
@@ -28,7 +28,8 @@ macro_rules! both {
     };
 }
 
-// In each `unsafe` block below: `Lanes` methods run only where AVX-512 is enabled; memory is as the method's caller promises.
+// In each `unsafe` block below: `Lanes` methods run only where AVX-512 is enabled; memory is as the method's
+// caller promises.
 impl Lanes for Brain {
     const N: usize = 32;
     const SIZE: usize = 2;

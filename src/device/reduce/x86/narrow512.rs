@@ -8,7 +8,8 @@ use super::super::element::{E4M3, E5M2, Element, F16};
 use super::super::lanes::Lanes;
 use super::avx512::{Raw, max_ps, min_ps};
 
-/// How sixteen elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs included.
+/// How sixteen elements lie in memory, and their way to f32 and back. The same bits as `convert` makes, NaNs
+/// included.
 pub(super) trait Format: Copy {
     type Element: Element<Acc = f32>;
     /// The register that holds sixteen elements.
@@ -33,7 +34,8 @@ impl<S: Format> Single<S> {
     }
 }
 
-// In each `unsafe` block below: `Lanes` methods run only where AVX-512 is enabled; memory is as the method's caller promises.
+// In each `unsafe` block below: `Lanes` methods run only where AVX-512 is enabled; memory is as the method's
+// caller promises.
 impl<S: Format> Lanes for Single<S> {
     const N: usize = 16;
     const SIZE: usize = size_of::<S::Raw>() / 16;
@@ -145,7 +147,8 @@ impl Format for Fp8E4M3 {
     unsafe fn widen(raw: __m128i) -> __m512 {
         // SAFETY: the caller's promise.
         unsafe {
-            // As an f16, which has 8 times the exponent range, the same bits are worth 2^-8 as much, except for NaN.
+            // As an f16, which has 8 times the exponent range, the same bits are worth 2^-8 as much, except
+            // for NaN.
             let wide = x86::_mm256_cvtepi8_epi16(raw);
             let magnitude =
                 x86::_mm256_slli_epi16::<7>(x86::_mm256_and_si256(wide, x86::_mm256_set1_epi16(0x7f)));
@@ -183,7 +186,8 @@ impl Format for Fp8E5M2 {
     }
 }
 
-/// f32 to an fp8 with `23 - SHIFT` bits of mantissa whose exponents are `REBIAS` less, step by step as `convert` does it.
+/// f32 to an fp8 with `23 - SHIFT` bits of mantissa whose exponents are `REBIAS` less, step by step as
+/// `convert` does it.
 ///
 /// # Safety
 /// AVX-512 is enabled.
