@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use crate::base::{Error, ErrorKind, Result, log};
 
 /// Runs the body of the entry point `name`. A panic is an internal error. An error is logged with the name in front and
-/// becomes the last-error text; a call that goes on in the background is no error and leaves no line.
+/// becomes the last-error text; a call that goes on in the background is no error and leaves no line, and what the log has already is not repeated.
 #[track_caller]
 pub fn run<T>(name: &'static str, act: impl FnOnce() -> Result<T>) -> std::result::Result<T, ErrorKind> {
     let place = Location::caller();
@@ -15,7 +15,7 @@ pub fn run<T>(name: &'static str, act: impl FnOnce() -> Result<T>) -> std::resul
         Ok(Err(error)) => error,
         Err(payload) => Error::new(ErrorKind::Internal, format!("panic: {}", panic_text(payload.as_ref()))),
     };
-    if error.kind != ErrorKind::InProgress {
+    if error.kind != ErrorKind::InProgress && !error.logged {
         log::warn_at(place, name, format_args!("{name}: {error}"));
     }
     Err(error.kind)

@@ -33,11 +33,13 @@ pub enum ErrorKind {
 pub struct Error {
     pub kind: ErrorKind,
     pub message: String,
+    /// The log has it already: it was decided while work was in progress, and a later call only passes it on.
+    pub logged: bool,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), logged: false }
     }
 
     /// A failed system call: what was tried, then the system's own text.

@@ -134,6 +134,8 @@ struct World {
     infos: Vec<RankInfo>,
     /// Ranks of this host, in order, when they share a region.
     local: Vec<Rank>,
+    /// Ranks of this host, and the processors that they share.
+    on_host: usize,
     cores: usize,
     piece_bytes: usize,
 }
@@ -144,7 +146,7 @@ impl Maker<'_> {
         report::start(self.comm, self.request.call);
         if nranks == 1 {
             let mine = self.describe(Vec::new(), &mut None)?;
-            let world = World { local: vec![0], cores: 1, piece_bytes: mine.piece_bytes as usize, infos: vec![mine] };
+            let world = World { local: vec![0], on_host: 1, cores: 1, piece_bytes: mine.piece_bytes as usize, infos: vec![mine] };
             return self.assemble(&world, None, vec![PeerMemory::Same], None, false);
         }
         let id = self.request.ids.first().ok_or_else(|| err!(InvalidArgument, "no unique id"))?;
@@ -220,10 +222,10 @@ impl Maker<'_> {
             *rank == self.comm.rank || shared && other.host == mine.host
         };
         let local: Vec<Rank> = (0..infos.len()).filter(here).collect();
-        let on_host = infos.iter().filter(|i| i.host == mine.host);
-        let cores = info::cores(on_host);
+        let on_host = infos.iter().filter(|i| i.host == mine.host).count();
+        let cores = info::cores(infos.iter().filter(|i| i.host == mine.host));
         let piece_bytes = infos.iter().map(|i| i.piece_bytes).min().unwrap_or(mine.piece_bytes) as usize;
-        Ok(World { local, cores, piece_bytes, infos })
+        Ok(World { local, on_host, cores, piece_bytes, infos })
     }
 
     /// The region of this host: its lowest rank makes it and passes it to the others.
@@ -288,7 +290,8 @@ impl Maker<'_> {
             name: self.request.config.comm_name.clone().unwrap_or_else(|| report::name(world_hash(world))),
             host,
             planner,
-            crowded: world.local.len() > cores,
+            crowded: world.on_host > cores,
+            networked: world.local.len() < nranks,
             timeout_ns: Env::get().timeout.limit().map_or(0, |t| t.as_nanos() as u64),
             piece_bytes: world.piece_bytes,
         };

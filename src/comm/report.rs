@@ -2,7 +2,7 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use crate::base::env::Env;
+use crate::base::env::{Env, LogLevel};
 use crate::base::{Result, log};
 use crate::comm::Comm;
 use crate::exec::Core;
@@ -23,7 +23,9 @@ pub(super) fn problems_once() {
 }
 
 pub(super) fn start(comm: &Comm, call: &str) {
-    log::banner(&format!("MCCL version 2.28.9+{}", comm.runtime.version_name()));
+    if comm.rank == 0 || log::level() >= LogLevel::Info {
+        log::banner(&format!("MCCL version 2.28.9+{}", comm.runtime.version_name()));
+    }
     let bus = comm.runtime.bus_id(comm.device).unwrap_or_default();
     let (rank, nranks, device) = (comm.rank, comm.nranks, comm.device);
     info!(Init, "{call} rank {rank} nranks {nranks} musaDev {device} busId {bus} - Init START");

@@ -74,7 +74,7 @@ impl MusaApi {
         let mut version = 0;
         // SAFETY: a valid place for one int.
         match unsafe { (self.runtime_get_version)(&mut version) } {
-            0 => format!("musa{}.{}", version / 1000, version % 1000 / 10),
+            0 => format!("musa{}.{}", version / 10_000, version % 10_000 / 100),
             _ => "musa".into(),
         }
     }

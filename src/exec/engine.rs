@@ -9,11 +9,11 @@ use crate::channel::bell::{self, Halt, HaltReason};
 use crate::channel::slots::{Place, Slots};
 use crate::channel::Region;
 use crate::device::Runtime;
-use crate::err;
 use crate::exec::access::PeerMemory;
 use crate::plan::Planner;
 use crate::sys;
 use crate::transport::{Interest, RecvEnd, SendEnd};
+use crate::{err, warn_};
 
 /// Which of the two connections between a pair: collectives and point-to-point calls do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Core {
     error: OnceLock<Error>,
     /// More ranks than cores share this host: waiting must give the core away at once.
     pub crowded: bool,
+    /// Some ranks are reached by sockets: each look for progress is a system call, so sleep early.
+    pub networked: bool,
     /// Nanoseconds that an operation may wait; 0: for ever.
     pub timeout_ns: u64,
     /// Bytes of one message.
@@ -70,13 +72,14 @@ pub struct Parts {
     pub host: Option<HostView>,
     pub planner: Planner,
     pub crowded: bool,
+    pub networked: bool,
     pub timeout_ns: u64,
     pub piece_bytes: usize,
 }
 
 impl Core {
     pub fn new(parts: Parts, engine: Engine) -> Self {
-        let Parts { nranks, name, host, planner, crowded, timeout_ns, piece_bytes } = parts;
+        let Parts { nranks, name, host, planner, crowded, networked, timeout_ns, piece_bytes } = parts;
         Self {
             rank: engine.me,
             nranks,
@@ -89,6 +92,7 @@ impl Core {
             stopped: AtomicBool::new(false),
             error: OnceLock::new(),
             crowded,
+            networked,
             timeout_ns,
             piece_bytes,
         }
@@ -121,15 +125,26 @@ impl Core {
     }
 
     /// The error that `failure` reports, unless there is one already. Does not tell the peers.
-    fn stop(&self, error: Error) -> Error {
-        let error = self.error.get_or_init(|| error).clone();
+    fn stop(&self, mut error: Error) -> Error {
+        let error = self
+            .error
+            .get_or_init(|| {
+                if error.kind != ErrorKind::Aborted {
+                    warn_!("{error}");
+                }
+                error.logged = true;
+                error
+            })
+            .clone();
         self.stopped.store(true, Ordering::Release);
         error
     }
 
     /// Makes every later operation of this rank fail with `error`, without a word to the peers.
-    pub fn retire(&self, error: Error) {
-        self.stop(error);
+    pub fn retire(&self, mut error: Error) {
+        error.logged = true;
+        self.error.get_or_init(|| error);
+        self.stopped.store(true, Ordering::Release);
     }
 
     /// Stops this rank with `error` and, through the shared region, the other ranks of the host.
@@ -182,6 +197,8 @@ pub struct Engine {
     links: Option<Box<dyn Links>>,
     sends: [Vec<Option<Box<dyn SendEnd>>>; WIRES],
     recvs: [Vec<Option<Box<dyn RecvEnd>>>; WIRES],
+    /// Sending ends whose messages stay here until the connection takes them.
+    buffered: Vec<(Wire, Rank)>,
     scratch: Option<sys::Scratch>,
     /// Liveness handles of peers in other processes of this host.
     pub watched: Vec<(Rank, Arc<sys::Process>)>,
@@ -212,6 +229,7 @@ impl Engine {
             links: Some(links),
             sends: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
             recvs: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
+            buffered: Vec::new(),
             scratch: None,
             watched,
             rang: false,
@@ -221,7 +239,11 @@ impl Engine {
     pub fn send_end(&mut self, to: Rank, wire: Wire) -> Result<&mut dyn SendEnd> {
         let slot = &mut self.sends[wire as usize][to];
         if slot.is_none() {
-            *slot = Some(open(&mut self.links)?.send_end(to, wire)?);
+            let end = open(&mut self.links)?.send_end(to, wire)?;
+            if end.buffers() {
+                self.buffered.push((wire, to));
+            }
+            *slot = Some(end);
         }
         slot.as_deref_mut().map(|end| end as &mut dyn SendEnd).ok_or_else(|| err!(Internal, "no connection to rank {to}"))
     }
@@ -249,8 +271,10 @@ impl Engine {
     /// Lets unfinished sends make progress; true when nothing posted is left in our hands.
     pub fn flush(&mut self) -> Result<bool> {
         let mut all = true;
-        for end in self.sends.iter_mut().flatten().flatten() {
-            all &= end.flushed()?;
+        for (wire, to) in &self.buffered {
+            if let Some(end) = &mut self.sends[*wire as usize][*to] {
+                all &= end.flushed()?;
+            }
         }
         Ok(all)
     }
@@ -284,6 +308,7 @@ impl Engine {
     pub fn close(&mut self) {
         self.slots = None;
         self.links = None;
+        self.buffered.clear();
         self.sends.iter_mut().flatten().for_each(|end| *end = None);
         self.recvs.iter_mut().flatten().for_each(|end| *end = None);
         self.peers.iter_mut().for_each(|peer| *peer = PeerMemory::Remote);

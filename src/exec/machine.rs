@@ -27,6 +27,8 @@ pub fn run(engine: &mut Engine, job: &mut Job) -> Result<Outcome> {
             }
         }
         if !finished {
+            // Peers may wait for what is still on its way out.
+            engine.flush()?;
             return Ok(Outcome::Waiting);
         }
         job.stage += 1;

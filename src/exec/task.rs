@@ -19,6 +19,8 @@ use crate::sys;
 const SPIN_ROUNDS: u32 = 2_000;
 /// Rounds of waiting by yielding the core, before sleeping.
 const YIELD_ROUNDS: u32 = 3_000;
+/// The same while sockets are looked at.
+const NET_ROUNDS: u32 = 50;
 /// Longest sleep on the bell; bounds how late an abort or a deadline is seen.
 const SLEEP: Duration = Duration::from_millis(5);
 /// Longest sleep while sockets or another task are waited for.
@@ -124,10 +126,11 @@ impl Task {
 
     /// One step of waiting after `round` rounds without progress.
     pub fn rest(&mut self, round: u32) {
-        let spins = if self.core.crowded { 0 } else { SPIN_ROUNDS };
+        let spins = if self.core.crowded || self.core.networked { 0 } else { SPIN_ROUNDS };
+        let yields = if self.core.networked { NET_ROUNDS } else { YIELD_ROUNDS };
         if round < spins {
             std::hint::spin_loop();
-        } else if round < spins + YIELD_ROUNDS {
+        } else if round < spins + yields {
             sys::cpu::yield_now();
         } else {
             self.watch();

@@ -92,6 +92,7 @@ fn world(n: usize, allowed: &[Algorithm]) -> Vec<Arc<Core>> {
             host: Some(host),
             planner,
             crowded: true,
+            networked: false,
             timeout_ns: 60_000_000_000,
             piece_bytes: PIECE,
         };

@@ -42,6 +42,11 @@ pub trait SendEnd: Send {
     /// Everything posted is out of our hands: the peer will get it even if we never poll again.
     fn flushed(&mut self) -> Result<bool>;
 
+    /// Posted messages may stay on this side, so that somebody has to go on calling [`flushed`](Self::flushed).
+    fn buffers(&self) -> bool {
+        true
+    }
+
     /// The peer has released everything posted. Only transports that can tell answer; others say no for ever, and
     /// nobody lends buffers over them.
     fn drained(&mut self) -> Result<bool> {

@@ -43,6 +43,10 @@ impl SendEnd for ShmSend {
         Ok(true)
     }
 
+    fn buffers(&self) -> bool {
+        false
+    }
+
     fn drained(&mut self) -> Result<bool> {
         Ok(self.0.unreleased() == 0)
     }
