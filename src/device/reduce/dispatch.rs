@@ -37,25 +37,28 @@ fn best() -> &'static Table {
 
 /// Every table that runs on this machine, the fastest first. The last one is the portable one.
 pub(super) fn tables() -> Vec<&'static Table> {
-    let mut tables = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        if avx2 && avx512 {
-            tables.push(&super::x86::AVX512);
-        }
-        if avx2 {
-            tables.push(&super::x86::AVX2);
-        }
-    }
+    let mut tables = native_tables();
     tables.push(&PORTABLE);
     tables
+}
+
+#[cfg(target_arch = "x86_64")]
+fn native_tables() -> Vec<&'static Table> {
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let tables = [(avx2 && avx512, &super::x86::AVX512), (avx2, &super::x86::AVX2)];
+    tables.into_iter().filter_map(|(usable, table)| usable.then_some(table)).collect()
+}
+
+/// The portable kernels vectorise for the baseline of other machines.
+#[cfg(not(target_arch = "x86_64"))]
+fn native_tables() -> Vec<&'static Table> {
+    Vec::new()
 }
 
 /// The four kernels of a type, in the order of `ReduceFn`.
@@ -70,6 +73,7 @@ macro_rules! row {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 pub(super) use row;
 
 static PORTABLE: Table = Table {

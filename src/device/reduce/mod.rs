@@ -3,7 +3,7 @@
 //! What a caller may rely on:
 //!
 //! - Inputs are combined strictly in the order given, so the same inputs give the same bits on every rank and
-//!   in every run, whatever the instruction set, alignment or count.
+//!   in every run, whatever the instruction set, alignment or count (but for NaNs, see below).
 //! - Integers wrap. `post_divide` divides once, after the last input, and truncates towards zero.
 //! - f32 and f64 are combined in their own precision. f16, bf16 and fp8 are widened to f32, combined over all
 //!   inputs of one call, and rounded once, to nearest even. f16 and bf16 overflow to infinity; fp8 saturates
@@ -26,7 +26,9 @@ mod dispatch;
 mod element;
 mod func;
 mod job;
+#[cfg(target_arch = "x86_64")]
 mod lanes;
+#[cfg(target_arch = "x86_64")]
 mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod x86;
