@@ -3,7 +3,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::args::{self, Out};
+use super::args::{self, NewComm, Out};
 use super::types::{mcclComm_t, mcclConfig_t, mcclResult_t, mcclUniqueId};
 use super::{code, config, entry, unsupported};
 use crate::base::{ErrorKind, Result};
@@ -251,12 +251,15 @@ pub(super) unsafe fn init_all(comms: *mut mcclComm_t, ndev: c_int, devlist: *con
         // SAFETY: the caller's pointers for `ndev` values; a null list is not read.
         let (outs, devices) = unsafe { (places(comms, ndev)?, devices(devlist, ndev)?) };
         let id = comm::unique_id()?;
-        group::start()?;
-        let joined = outs.into_iter().zip(devices).enumerate().try_for_each(|(rank, (out, device))| {
-            let mut req = request(CALL, ndev, rank as c_int, vec![id], Config::default())?;
-            req.device = Some(device);
-            join(out, req).map(drop)
+        // All that can be refused is refused before the group opens: ranks that wait for one that never comes would
+        // wait until the deadline.
+        let ranks = outs.into_iter().zip(devices).enumerate().map(|(rank, (out, device))| {
+            let req = request(CALL, ndev, rank as c_int, vec![id], Config::default())?;
+            Ok((out, args::new_comm()?, InitRequest { device: Some(device), ..req }))
         });
+        let ranks: Vec<_> = ranks.collect::<Result<_>>()?;
+        group::start()?;
+        let joined = ranks.into_iter().try_for_each(|(out, place, req)| join_at(out, place, req).map(drop));
         // The group ends in any case; what failed first counts.
         let ended = group::end();
         joined.and(ended)
@@ -433,7 +436,10 @@ fn request(
 
 /// Joins a communicator now or when the group ends, and then writes its handle.
 fn join(out: Out<mcclComm_t>, req: InitRequest) -> Result<mcclResult_t> {
-    let place = args::new_comm()?;
+    join_at(out, args::new_comm()?, req)
+}
+
+fn join_at(out: Out<mcclComm_t>, place: NewComm, req: InitRequest) -> Result<mcclResult_t> {
     let state = Arc::new(AtomicI32::new(mcclResult_t::SUCCESS.0));
     let seen = Arc::clone(&state);
     group::submit_init(

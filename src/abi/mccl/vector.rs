@@ -82,6 +82,7 @@ pub(super) unsafe fn all_to_all_v(
         let arrays = Arrays { sendcounts, sdispls, recvcounts, rdispls };
         // SAFETY: the caller's arrays, of the sizes that the header names.
         let vector = unsafe { arrays.read(0, &comm) }?;
+        check(sendbuff, recvbuff, dtype, &vector)?;
         submit(sendbuff, recvbuff, dtype, vector, comm, stream)
     })
 }
@@ -178,12 +179,20 @@ unsafe fn read_batch(
     let entry = |at: usize| {
         // SAFETY: the promise of this function, `at` being below `nbatch`.
         let vector = unsafe { arrays.read(at, comm) }?;
-        Ok((sends[at].cast_const(), recvs[at], args::datatype(dtypes[at])?, vector))
+        let (send, recv, dtype) = (sends[at].cast_const(), recvs[at], args::datatype(dtypes[at])?);
+        check(send, recv, dtype, &vector)?;
+        Ok((send, recv, dtype, vector))
     };
     (0..len).map(entry).collect()
 }
 
-/// Checks the extents and hands the operation to the engine.
+/// Checks what both sides span.
+fn check(send: *const c_void, recv: *const c_void, dtype: DataType, vector: &VectorCounts) -> Result<()> {
+    extent("sendbuff", send, &vector.send_counts, &vector.send_displs, dtype)?;
+    extent("recvbuff", recv, &vector.recv_counts, &vector.recv_displs, dtype)
+}
+
+/// Hands an operation with checked arguments to the engine.
 fn submit(
     send: *const c_void,
     recv: *mut c_void,
@@ -192,8 +201,6 @@ fn submit(
     comm: Arc<Comm>,
     stream: musaStream_t,
 ) -> Result<()> {
-    extent("sendbuff", send, &vector.send_counts, &vector.send_displs, dtype)?;
-    extent("recvbuff", recv, &vector.recv_counts, &vector.recv_displs, dtype)?;
     let (coll, vector) = (Collective::AlltoAllv, Some(Box::new(vector)));
     call!("mcclAllToAllv({send:p}, {recv:p}, {dtype:?}, rank {}, {stream:p})", comm.rank());
     group::submit(Op { coll, send, recv, count: 0, dtype, op: None, peer: 0, vector, comm, stream })
