@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::algo::{Lane, Program, input, output, pairwise};
 use crate::algo::Step;
-use crate::base::types::{Collective, DataType, RedOp};
+use crate::algo::{Lane, Program, input, output, pairwise};
 use crate::base::Result;
+use crate::base::types::{Collective, DataType, RedOp};
 use crate::comm::{self, Comm, InitRequest};
 use crate::device::Stream;
 use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all};
@@ -133,12 +133,13 @@ pub fn submit_init(mut request: InitRequest, done: InitDone) -> Result<()> {
 fn run_inits(inits: Vec<(InitRequest, InitDone)>) -> Result<()> {
     let results: Vec<Result<()>> = std::thread::scope(|scope| {
         let start = |(request, done): (InitRequest, InitDone)| {
-            let spawned = std::thread::Builder::new().name("mccl-init".into()).spawn_scoped(scope, move || {
-                let result = comm::init(request);
-                let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
-                done(result);
-                outcome
-            });
+            let spawned =
+                std::thread::Builder::new().name("mccl-init".into()).spawn_scoped(scope, move || {
+                    let result = comm::init(request);
+                    let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
+                    done(result);
+                    outcome
+                });
             spawned.map_err(|e| crate::base::Error::system("a thread for initialisation", &e))
         };
         let threads: Vec<_> = inits.into_iter().map(start).collect();
@@ -216,8 +217,10 @@ fn bind(core: &Core, op: &Op) -> Result<Option<BoundOp>> {
     let mut plan = planner.plan(op.coll, op.peer, op.count, op.dtype.size());
     drop(planner);
     if let Some(vector) = &op.vector {
-        plan.input = Geometry::Vector { starts: vector.send_displs.clone(), counts: vector.send_counts.clone() };
-        plan.output = Geometry::Vector { starts: vector.recv_displs.clone(), counts: vector.recv_counts.clone() };
+        plan.input =
+            Geometry::Vector { starts: vector.send_displs.clone(), counts: vector.send_counts.clone() };
+        plan.output =
+            Geometry::Vector { starts: vector.recv_displs.clone(), counts: vector.recv_counts.clone() };
     }
     Ok(Some(bound(core, op, plan)))
 }

@@ -97,7 +97,9 @@ impl Step {
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
         let (a, b) = match *self {
             Step::Send { src, .. } | Step::RecvReduceSend { src, .. } => (Some(src), None),
-            Step::Recv { dst, .. } | Step::RecvCopySend { dst, .. } | Step::Pull { dst, .. } => (None, Some(dst)),
+            Step::Recv { dst, .. } | Step::RecvCopySend { dst, .. } | Step::Pull { dst, .. } => {
+                (None, Some(dst))
+            }
             Step::RecvReduceCopy { src, dst, .. }
             | Step::RecvReduceCopySend { src, dst, .. }
             | Step::Copy { src, dst }

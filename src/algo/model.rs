@@ -145,7 +145,9 @@ impl<'a> World<'a> {
     fn read(&self, q: Rank, block: Block) -> Value {
         match block.buf {
             Buf::Input => BTreeMap::from([((q, self.element(self.splits.0, block.index)), 1)]),
-            Buf::Output => self.ranks[q].output.get(&block.index).cloned().expect("output is read before it is written"),
+            Buf::Output => {
+                self.ranks[q].output.get(&block.index).cloned().expect("output is read before it is written")
+            }
         }
     }
 
@@ -156,7 +158,10 @@ impl<'a> World<'a> {
 
     /// The element that stands for a block.
     fn element(&self, split: Split, block: u32) -> usize {
-        assert!((block as usize) < if split == Split::Whole { 1 } else { self.n }, "block {block} is out of range");
+        assert!(
+            (block as usize) < if split == Split::Whole { 1 } else { self.n },
+            "block {block} is out of range"
+        );
         block as usize
     }
 
@@ -164,7 +169,13 @@ impl<'a> World<'a> {
         for (me, rank) in self.ranks.iter().enumerate() {
             for (lane, pc) in rank.pc.iter().enumerate() {
                 let steps = &rank.program.lanes[lane].steps;
-                assert_eq!(*pc, steps.len(), "{coll:?} n={}: rank {me} is stuck at {:?}", self.n, steps.get(*pc));
+                assert_eq!(
+                    *pc,
+                    steps.len(),
+                    "{coll:?} n={}: rank {me} is stuck at {:?}",
+                    self.n,
+                    steps.get(*pc)
+                );
             }
         }
         assert!(self.wires.values().all(VecDeque::is_empty), "{coll:?} n={}: messages left behind", self.n);
@@ -187,7 +198,12 @@ impl<'a> World<'a> {
                     Collective::Scatter => one(root, me),
                     _ => continue,
                 };
-                assert_eq!(rank.output.get(&(b as u32)), Some(&want), "{coll:?} n={}: rank {me} block {b}", self.n);
+                assert_eq!(
+                    rank.output.get(&(b as u32)),
+                    Some(&want),
+                    "{coll:?} n={}: rank {me} block {b}",
+                    self.n
+                );
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Small exchanges between the ranks of a working communicator, by its own collectives.
 use std::sync::Arc;
 
-use crate::base::types::{Collective, DataType};
 use crate::base::Result;
+use crate::base::types::{Collective, DataType};
 use crate::comm::Comm;
 use crate::err;
 use crate::exec::{BoundOp, Job, job, run_now};

@@ -146,7 +146,13 @@ impl Maker<'_> {
         report::start(self.comm, self.request.call);
         if nranks == 1 {
             let mine = self.describe(Vec::new(), &mut None)?;
-            let world = World { local: vec![0], on_host: 1, cores: 1, piece_bytes: mine.piece_bytes as usize, infos: vec![mine] };
+            let world = World {
+                local: vec![0],
+                on_host: 1,
+                cores: 1,
+                piece_bytes: mine.piece_bytes as usize,
+                infos: vec![mine],
+            };
             return self.assemble(&world, None, vec![PeerMemory::Same], None, false);
         }
         let id = self.request.ids.first().ok_or_else(|| err!(InvalidArgument, "no unique id"))?;
@@ -156,13 +162,8 @@ impl Maker<'_> {
         let mut probe = None;
         let payload = self.describe(hub.addresses().to_vec(), &mut probe)?.encode();
         let patience = self.patience();
-        let mut session = bootstrap::join(JoinRequest {
-            id: &id,
-            rank,
-            nranks,
-            payload,
-            patience: patience.clone(),
-        })?;
+        let mut session =
+            bootstrap::join(JoinRequest { id: &id, rank, nranks, payload, patience: patience.clone() })?;
         let world = self.world(&session)?;
         let host = self.share(&world, &key, &patience)?;
         let peers = probe::peers(&world.infos, rank, host.is_some());
@@ -181,7 +182,11 @@ impl Maker<'_> {
     }
 
     /// What this rank tells the others. `cell` receives the exported memory that peers probe.
-    fn describe(&self, addresses: Vec<std::net::SocketAddr>, cell: &mut Option<probe::Cell>) -> Result<RankInfo> {
+    fn describe(
+        &self,
+        addresses: Vec<std::net::SocketAddr>,
+        cell: &mut Option<probe::Cell>,
+    ) -> Result<RankInfo> {
         let env = Env::get();
         let runtime: &'static dyn Runtime = self.comm.runtime;
         let token = info::process_token()?;
@@ -235,7 +240,9 @@ impl Maker<'_> {
         }
         let layout = Layout::new(world.local.len(), world.piece_bytes);
         let tag = format!("region/{}", world.local[0]);
-        let failed = |e: std::io::Error| Error::system(format_args!("shared memory of {} bytes", layout.total_bytes()), &e);
+        let failed = |e: std::io::Error| {
+            Error::system(format_args!("shared memory of {} bytes", layout.total_bytes()), &e)
+        };
         let map = if world.local[0] == self.comm.rank {
             let server = local::FdServer::bind(key, &tag)?;
             let map = sys::SharedMap::create("mccl", layout.total_bytes()).map_err(failed)?;
@@ -253,7 +260,13 @@ impl Maker<'_> {
     }
 
     /// Whether every rank can use every other rank's buffers in place; also the point at which all have mapped the region.
-    fn agree(&self, session: &mut Session, world: &World, peers: &[PeerMemory], shared: bool) -> Result<bool> {
+    fn agree(
+        &self,
+        session: &mut Session,
+        world: &World,
+        peers: &[PeerMemory],
+        shared: bool,
+    ) -> Result<bool> {
         let allowed = world.infos.iter().all(|i| !i.no_direct);
         let mine = shared && allowed && world.local.iter().all(|r| probe::in_reach(&peers[*r]));
         let votes = session.all_gather(&[u8::from(mine)])?;
@@ -301,7 +314,8 @@ impl Maker<'_> {
 
 /// Ranks of a host stand together, hosts in the order of their first rank.
 fn ring_order(world: &World) -> Vec<Rank> {
-    let first = |rank: Rank| world.infos.iter().position(|i| i.host == world.infos[rank].host).unwrap_or(rank);
+    let first =
+        |rank: Rank| world.infos.iter().position(|i| i.host == world.infos[rank].host).unwrap_or(rank);
     let mut order: Vec<Rank> = (0..world.infos.len()).collect();
     order.sort_by_key(|rank| (first(*rank), *rank));
     order

@@ -50,7 +50,13 @@ impl Comm {
             Stage::Alive if core.failure().is_some() => Ok(()),
             Stage::Alive => self.drain(core, Env::get().timeout.limit()),
         };
-        info!(Init, "comm {:p} rank {} nranks {} - Destroy COMPLETE", Arc::as_ptr(core), self.rank, self.nranks);
+        info!(
+            Init,
+            "comm {:p} rank {} nranks {} - Destroy COMPLETE",
+            Arc::as_ptr(core),
+            self.rank,
+            self.nranks
+        );
         core.retire(err!(InvalidUsage, "the communicator was destroyed"));
         close(core);
         result
@@ -64,7 +70,13 @@ impl Comm {
         let Some(Ok(core)) = self.core.get() else { return Ok(()) };
         core.fail(err!(Aborted, "rank {} aborted the communicator", self.rank), None);
         let result = self.drain(core, Some(ABORT_PATIENCE));
-        info!(Init, "comm {:p} rank {} nranks {} - Abort COMPLETE", Arc::as_ptr(core), self.rank, self.nranks);
+        info!(
+            Init,
+            "comm {:p} rank {} nranks {} - Abort COMPLETE",
+            Arc::as_ptr(core),
+            self.rank,
+            self.nranks
+        );
         close(core);
         result
     }
@@ -80,7 +92,12 @@ impl Comm {
                 std::thread::yield_now();
             }
             if limit.is_some_and(|limit| start.elapsed() > limit) {
-                bail!(Timeout, "operations of rank {} are not complete after {} s", self.rank, start.elapsed().as_secs());
+                bail!(
+                    Timeout,
+                    "operations of rank {} are not complete after {} s",
+                    self.rank,
+                    start.elapsed().as_secs()
+                );
             }
         }
         match core.failure() {

@@ -1,8 +1,8 @@
 //! Connections of a communicator: shared memory to ranks of the same host, sockets to the others.
 use std::net::SocketAddr;
 
-use crate::base::types::Rank;
 use crate::base::Result;
+use crate::base::types::Rank;
 use crate::channel::layout::FifoId;
 use crate::err;
 use crate::exec::{HostView, Links, Wire};

@@ -12,8 +12,8 @@ mod redop;
 mod report;
 mod split;
 
-pub use init::{InitRequest, UniqueId, init, unique_id};
 pub use config::Config;
+pub use init::{InitRequest, UniqueId, init, unique_id};
 
 pub use redop::PreMul;
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::base::types::Rank;
 use crate::base::Result;
+use crate::base::types::Rank;
 use crate::comm::info::{RankInfo, Token};
 use crate::comm::lock;
 use crate::device::{Export, Runtime};

@@ -2,8 +2,8 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 
-use crate::base::types::{DataType, RedOp, Scalar};
 use crate::base::Result;
+use crate::base::types::{DataType, RedOp, Scalar};
 use crate::comm::{Comm, lock};
 use crate::{bail, err};
 
@@ -61,8 +61,9 @@ impl Comm {
     /// The reduction that a user's handle stands for, for elements of `dtype`.
     pub fn lookup_op(&self, op: i32, dtype: DataType) -> Result<RedOp> {
         let found = lock(&self.redops).made.get(&op).copied();
-        let (made_for, factor) =
-            found.ok_or_else(|| err!(InvalidArgument, "reduction operation {op} is unknown to this communicator"))?;
+        let (made_for, factor) = found.ok_or_else(|| {
+            err!(InvalidArgument, "reduction operation {op} is unknown to this communicator")
+        })?;
         if made_for != dtype {
             bail!(
                 InvalidArgument,

@@ -51,7 +51,12 @@ pub(super) fn complete(comm: &Comm, core: &Arc<Core>, call: &str, took: Duration
         }
     }
     info!(Init, "Init timings - {call}: rank {rank} nranks {nranks} total {:.4}", took.as_secs_f64());
-    info!(Init, "{call} comm {:p} rank {rank} nranks {nranks} musaDev {} - Init COMPLETE", Arc::as_ptr(core), comm.device);
+    info!(
+        Init,
+        "{call} comm {:p} rank {rank} nranks {nranks} musaDev {} - Init COMPLETE",
+        Arc::as_ptr(core),
+        comm.device
+    );
 }
 
 pub(super) fn name(hash: u64) -> String {

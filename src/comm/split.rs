@@ -16,7 +16,12 @@ struct Vote {
 
 impl Comm {
     /// Cuts the communicator by colour, ranks ordered by (key, rank). Every rank calls it; `None` for no colour.
-    pub fn split(self: &Arc<Self>, color: i32, key: i32, config: Option<Config>) -> Result<Option<Arc<Comm>>> {
+    pub fn split(
+        self: &Arc<Self>,
+        color: i32,
+        key: i32,
+        config: Option<Config>,
+    ) -> Result<Option<Arc<Comm>>> {
         if color < NO_COLOR {
             bail!(InvalidArgument, "color {color} is not allowed (0 or more, or {NO_COLOR} for none)");
         }
@@ -30,7 +35,10 @@ impl Comm {
         if color == NO_COLOR {
             return Ok(None);
         }
-        let rank = members.iter().position(|r| *r == self.rank()).ok_or_else(|| err!(Internal, "rank is in no group"))?;
+        let rank = members
+            .iter()
+            .position(|r| *r == self.rank())
+            .ok_or_else(|| err!(Internal, "rank is in no group"))?;
         let id: [u8; UniqueId::BYTES] =
             ids[members[0]].as_slice().try_into().map_err(|_| err!(Internal, "an id of the wrong length"))?;
         let request = InitRequest {

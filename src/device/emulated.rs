@@ -29,13 +29,19 @@ impl Emulated {
     pub fn load(source: &Source) -> Result<Option<Self>> {
         let Some(entry) = source.find(ENTRY) else { return Ok(None) };
         // SAFETY: the symbol of this name is only exported by the emulated runtime, with this signature.
-        let entry: unsafe extern "C" fn(u32) -> *const ExtTable = unsafe { std::mem::transmute(entry.as_ptr()) };
+        let entry: unsafe extern "C" fn(u32) -> *const ExtTable =
+            unsafe { std::mem::transmute(entry.as_ptr()) };
         // SAFETY: any version may be asked for.
         let table = unsafe { entry(ext::VERSION) };
         // SAFETY: not null means a static table of this version; its size is checked before use.
-        let table = unsafe { table.as_ref() }
-            .filter(|t| t.size >= size_of::<ExtTable>())
-            .ok_or_else(|| err!(Device, "the emulated device runtime does not speak version {} of the extension", ext::VERSION))?;
+        let table =
+            unsafe { table.as_ref() }.filter(|t| t.size >= size_of::<ExtTable>()).ok_or_else(|| {
+                err!(
+                    Device,
+                    "the emulated device runtime does not speak version {} of the extension",
+                    ext::VERSION
+                )
+            })?;
         Ok(Some(Self { api: MusaApi::load(|name| source.find(name))?, table, heap: OnceLock::new() }))
     }
 
@@ -114,7 +120,11 @@ impl Runtime for Emulated {
             ext::CLAIM_OK => Ok(Claim::Inline),
             ext::CLAIM_BUSY => Ok(Claim::Busy),
             ext::CLAIM_CAPTURING => Ok(Claim::Capturing),
-            _ => Err(err!(InvalidArgument, "stream {:p} is not a stream of the device runtime (was it destroyed?)", stream.0)),
+            _ => Err(err!(
+                InvalidArgument,
+                "stream {:p} is not a stream of the device runtime (was it destroyed?)",
+                stream.0
+            )),
         }
     }
 

@@ -23,7 +23,9 @@ pub struct MusaApi {
 impl MusaApi {
     /// Looks every function up with `find`; the first that is missing is named.
     pub fn load(find: impl Fn(&CStr) -> Option<std::ptr::NonNull<c_void>>) -> Result<Self> {
-        let get = |name: &CStr| find(name).ok_or_else(|| err!(Device, "the device runtime has no {}", name.to_string_lossy()));
+        let get = |name: &CStr| {
+            find(name).ok_or_else(|| err!(Device, "the device runtime has no {}", name.to_string_lossy()))
+        };
         macro_rules! function {
             ($name:literal) => {
                 // SAFETY: the symbol of this name has this signature in every MUSA runtime library.
@@ -64,7 +66,9 @@ impl MusaApi {
     pub fn bus_id(&self, device: i32) -> Result<String> {
         let mut text = [0 as c_char; 64];
         // SAFETY: the length passed is that of the array, less one for the end.
-        self.check("musaDeviceGetPCIBusId", unsafe { (self.device_get_pci_bus_id)(text.as_mut_ptr(), 63, device) })?;
+        self.check("musaDeviceGetPCIBusId", unsafe {
+            (self.device_get_pci_bus_id)(text.as_mut_ptr(), 63, device)
+        })?;
         // SAFETY: the last byte was never handed out, so the text ends within the array.
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }

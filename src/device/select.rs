@@ -14,7 +14,8 @@ use crate::sys::dl::{self, Library};
 use crate::{bail, err, info};
 
 /// Names of runtime libraries, newest first.
-const NAMES: [&str; 5] = ["libmusart.so.5", "libmusart.so.4", "libmusart.so.1.5", "libmusart.so.1.0", "libmusart.so"];
+const NAMES: [&str; 5] =
+    ["libmusart.so.5", "libmusart.so.4", "libmusart.so.1.5", "libmusart.so.1.0", "libmusart.so"];
 /// The emulated runtime's file in a build folder or an installation.
 const EMULATED: [&str; 2] = ["libmusart.so", "libmusart.so.5"];
 
@@ -34,7 +35,10 @@ fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
     let (source, place) = locate(named)?;
     let runtime: Box<dyn Runtime> = match Emulated::load(&source)? {
         Some(emulated) => Box::new(emulated),
-        None => bail!(Unsupported, "the device runtime {place} is not the emulated one; this version runs on that only"),
+        None => bail!(
+            Unsupported,
+            "the device runtime {place} is not the emulated one; this version runs on that only"
+        ),
     };
     info!(Init, "Device runtime: {} ({place})", runtime.version_name());
     // The functions must stay callable as long as the process lives.
@@ -46,17 +50,28 @@ fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
 
 fn locate(named: Option<&str>) -> Result<(Source, String)> {
     match named {
-        Some("emu") => return beside_us().ok_or_else(|| err!(System, "MCCL_DEVICE_RUNTIME: emu: no {} beside {}", EMULATED[0], folder())),
+        Some("emu") => {
+            return beside_us().ok_or_else(|| {
+                err!(System, "MCCL_DEVICE_RUNTIME: emu: no {} beside {}", EMULATED[0], folder())
+            });
+        }
         Some(name) => return open(name).map(|library| (Source::File(library), name.into())),
         None => {}
     }
     if dl::default_symbol(ENTRY).is_some() || dl::default_symbol(c"musaGetDeviceCount").is_some() {
         return Ok((Source::Process, "loaded by the program".into()));
     }
-    let loaded = NAMES.iter().find_map(|name| Some((Source::File(Library::already_loaded(name)?), format!("{name}, already loaded"))));
+    let loaded = NAMES.iter().find_map(|name| {
+        Some((Source::File(Library::already_loaded(name)?), format!("{name}, already loaded")))
+    });
     let by_name = || NAMES.iter().find_map(|name| Some((Source::File(open(name).ok()?), name.to_string())));
     loaded.or_else(by_name).or_else(beside_us).ok_or_else(|| {
-        err!(System, "no device runtime: none of {} can be loaded, and none is beside {}", NAMES.join(", "), folder())
+        err!(
+            System,
+            "no device runtime: none of {} can be loaded, and none is beside {}",
+            NAMES.join(", "),
+            folder()
+        )
     })
 }
 

@@ -39,9 +39,14 @@ impl PeerMemory {
             Self::Same => Ok(Access::Here(at as *mut u8)),
             Self::Other { export: Some(map), .. } if place.export != 0 => {
                 let start = (place.export - 1).checked_add(offset as u64);
-                let inside = start.filter(|s| s.checked_add(len as u64).is_some_and(|end| end <= map.len() as u64));
+                let inside =
+                    start.filter(|s| s.checked_add(len as u64).is_some_and(|end| end <= map.len() as u64));
                 let start = inside.ok_or_else(|| {
-                    err!(Internal, "a peer published {len} bytes at {:#x}, outside its exported memory", place.export - 1)
+                    err!(
+                        Internal,
+                        "a peer published {len} bytes at {:#x}, outside its exported memory",
+                        place.export - 1
+                    )
                 })?;
                 Ok(Access::Here(map.as_ptr().wrapping_add(start as usize)))
             }
@@ -70,8 +75,9 @@ impl Access<'_> {
             // SAFETY: the caller vouches for both ends; `open` checked that the stretch lies in mapped memory.
             Self::Here(src) => unsafe { crate::device::reduce::copy(dst, src, len) },
             // SAFETY: the caller vouches for `dst`; the kernel checks the peer's side.
-            Self::There(process, addr) => unsafe { process.read_memory(addr, dst, len) }
-                .map_err(|e| Error::system(format_args!("reading {len} bytes of process {}", process.pid()), &e))?,
+            Self::There(process, addr) => unsafe { process.read_memory(addr, dst, len) }.map_err(|e| {
+                Error::system(format_args!("reading {len} bytes of process {}", process.pid()), &e)
+            })?,
         }
         Ok(())
     }
@@ -85,8 +91,9 @@ impl Access<'_> {
             // SAFETY: the caller vouches for both ends; `open` checked that the stretch lies in mapped memory.
             Self::Here(dst) => unsafe { crate::device::reduce::copy(dst, src, len) },
             // SAFETY: the caller vouches for `src`; the kernel checks the peer's side.
-            Self::There(process, addr) => unsafe { process.write_memory(addr, src, len) }
-                .map_err(|e| Error::system(format_args!("writing {len} bytes of process {}", process.pid()), &e))?,
+            Self::There(process, addr) => unsafe { process.write_memory(addr, src, len) }.map_err(|e| {
+                Error::system(format_args!("writing {len} bytes of process {}", process.pid()), &e)
+            })?,
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 use smallvec::SmallVec;
 
 use crate::algo::{Block, Buf, Peers, Step};
-use crate::base::types::{DataType, Rank, Scalar};
 use crate::base::Result;
+use crate::base::types::{DataType, Rank, Scalar};
 use crate::channel::slots::{Record, Slots};
 use crate::device::reduce::{self, Input};
 use crate::exec::access::Access;
@@ -33,8 +33,10 @@ pub fn publish(engine: &mut Engine, op: &mut BoundOp) -> Result<Outcome> {
         record.input = engine.place(op.input);
         record.output = engine.place(op.output);
     }
-    let reads_input = !matches!(op.coll, crate::base::types::Collective::Broadcast | crate::base::types::Collective::Scatter)
-        || op.root == engine.me;
+    let reads_input = !matches!(
+        op.coll,
+        crate::base::types::Collective::Broadcast | crate::base::types::Collective::Scatter
+    ) || op.root == engine.me;
     let payload = payload.filter(|_| reads_input);
     // SAFETY: the caller's input is readable for the extent of its blocks (API contract), and the buffers stay untouched
     // until the operation is complete, which is after every reader has finished.
@@ -44,7 +46,12 @@ pub fn publish(engine: &mut Engine, op: &mut BoundOp) -> Result<Outcome> {
 }
 
 /// Waits until peers have published, and checks that they made the same call.
-pub fn wait_published(engine: &mut Engine, op: &BoundOp, lane: &mut LaneState, who: Peers) -> Result<Outcome> {
+pub fn wait_published(
+    engine: &mut Engine,
+    op: &BoundOp,
+    lane: &mut LaneState,
+    who: Peers,
+) -> Result<Outcome> {
     let me = engine.me;
     let slots = slots(engine)?;
     let ranks = match who {
@@ -126,7 +133,9 @@ pub fn reduce_all(engine: &mut Engine, op: &BoundOp, src: Block, dst: Block, to:
     let mut outputs: SmallVec<[Access<'_>; 8]> = SmallVec::new();
     let me = engine.me;
     for rank in 0..op.nranks {
-        let record = (rank != me).then(|| slots(engine)?.record_of(rank).ok_or_else(|| unpublished(rank))).transpose()?;
+        let record = (rank != me)
+            .then(|| slots(engine)?.record_of(rank).ok_or_else(|| unpublished(rank)))
+            .transpose()?;
         let scale = match record {
             Some(record) => scaled.then_some(Scalar(record.scale)),
             None => op.own_scale(),
@@ -135,21 +144,34 @@ pub fn reduce_all(engine: &mut Engine, op: &BoundOp, src: Block, dst: Block, to:
     }
     let engine = &*engine;
     for (rank, slot) in inputs.iter_mut().enumerate() {
-        slot.0 = if rank == me { Access::Here(op.at(src, 0)) } else { open_seen(engine, op, rank, src.buf, src_at, bytes)? };
+        slot.0 = if rank == me {
+            Access::Here(op.at(src, 0))
+        } else {
+            open_seen(engine, op, rank, src.buf, src_at, bytes)?
+        };
     }
     let targets = match to {
         Peers::All => 0..op.nranks,
         Peers::One(q) => q..q + 1,
     };
     for rank in targets {
-        outputs.push(if rank == me { Access::Here(op.at(dst, 0)) } else { open_seen(engine, op, rank, Buf::Output, dst_at, bytes)? });
+        outputs.push(if rank == me {
+            Access::Here(op.at(dst, 0))
+        } else {
+            open_seen(engine, op, rank, Buf::Output, dst_at, bytes)?
+        });
     }
     combine(op, &inputs, &outputs, len)?;
     Ok(Outcome::Done)
 }
 
 /// ⊕ of all inputs into all outputs: at once when everything is mapped, else piece by piece through a buffer.
-fn combine(op: &BoundOp, inputs: &[(Access<'_>, Option<Scalar>)], outputs: &[Access<'_>], len: usize) -> Result<()> {
+fn combine(
+    op: &BoundOp,
+    inputs: &[(Access<'_>, Option<Scalar>)],
+    outputs: &[Access<'_>],
+    len: usize,
+) -> Result<()> {
     let here = |a: &Access<'_>| match a {
         Access::Here(ptr) => Some(*ptr),
         Access::There(..) => None,
@@ -217,12 +239,26 @@ fn combine_fetched(
 }
 
 /// A stretch of a peer's buffer: in its slot for inline operations, else where its record says.
-fn open<'a>(engine: &'a mut Engine, op: &BoundOp, rank: Rank, block: Block, at: usize, bytes: usize) -> Result<Access<'a>> {
+fn open<'a>(
+    engine: &'a mut Engine,
+    op: &BoundOp,
+    rank: Rank,
+    block: Block,
+    at: usize,
+    bytes: usize,
+) -> Result<Access<'a>> {
     slots(engine)?.record_of(rank).ok_or_else(|| unpublished(rank))?;
     open_seen(engine, op, rank, block.buf, at, bytes)
 }
 
-fn open_seen<'a>(engine: &'a Engine, op: &BoundOp, rank: Rank, buf: Buf, at: usize, bytes: usize) -> Result<Access<'a>> {
+fn open_seen<'a>(
+    engine: &'a Engine,
+    op: &BoundOp,
+    rank: Rank,
+    buf: Buf,
+    at: usize,
+    bytes: usize,
+) -> Result<Access<'a>> {
     let slots = engine.slots.as_ref().ok_or_else(|| err!(Internal, "direct access without a common host"))?;
     if op.plan.algorithm == Algorithm::OneShot {
         return Ok(Access::Here(slots.payload_of(rank).cast_mut().wrapping_add(at)));
@@ -276,7 +312,8 @@ pub fn describe(signature: u64, count: u64) -> String {
     ];
     let code = (signature >> 56) as u8;
     let name = all.iter().find(|c| **c as u8 == code).map_or("an unknown function", |c| c.name());
-    let dtype = DataType::ALL.get((signature >> 48) as usize & 0xff).map_or("unknown".into(), |d| format!("{d:?}"));
+    let dtype =
+        DataType::ALL.get((signature >> 48) as usize & 0xff).map_or("unknown".into(), |d| format!("{d:?}"));
     let op = ["sum", "prod", "max", "min", "avg", "premulsum"];
     let op = op.get((signature >> 40) as usize & 0xff).unwrap_or(&"unknown");
     format!("{name}(count {count}, type {dtype}, op {op}, root {})", signature as u32)

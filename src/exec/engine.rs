@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::base::types::Rank;
 use crate::base::{Error, ErrorKind, Result};
+use crate::channel::Region;
 use crate::channel::bell::{self, Halt, HaltReason};
 use crate::channel::slots::{Place, Slots};
-use crate::channel::Region;
 use crate::device::Runtime;
 use crate::exec::access::PeerMemory;
 use crate::plan::Planner;
@@ -169,10 +169,22 @@ impl Core {
         let about = halt.about.map(|r| format!(" about rank {r}")).unwrap_or_default();
         match halt.reason {
             HaltReason::Aborted => err!(Remote, "rank {by} aborted the communicator"),
-            HaltReason::Mismatch => err!(InvalidUsage, "rank {by} found that the ranks made different calls{about}; its message has the details"),
-            HaltReason::Died => err!(Remote, "rank {by} reported{}: the process has ended", halt.about.map(|r| format!(" rank {r} as lost")).unwrap_or_default()),
-            HaltReason::Timeout => err!(Timeout, "an operation of rank {by} passed its deadline{about}; its message has the details"),
-            HaltReason::Failed => err!(Remote, "an operation of rank {by} failed{about}; its message has the details"),
+            HaltReason::Mismatch => err!(
+                InvalidUsage,
+                "rank {by} found that the ranks made different calls{about}; its message has the details"
+            ),
+            HaltReason::Died => err!(
+                Remote,
+                "rank {by} reported{}: the process has ended",
+                halt.about.map(|r| format!(" rank {r} as lost")).unwrap_or_default()
+            ),
+            HaltReason::Timeout => err!(
+                Timeout,
+                "an operation of rank {by} passed its deadline{about}; its message has the details"
+            ),
+            HaltReason::Failed => {
+                err!(Remote, "an operation of rank {by} failed{about}; its message has the details")
+            }
         }
     }
 
@@ -245,7 +257,9 @@ impl Engine {
             }
             *slot = Some(end);
         }
-        slot.as_deref_mut().map(|end| end as &mut dyn SendEnd).ok_or_else(|| err!(Internal, "no connection to rank {to}"))
+        slot.as_deref_mut()
+            .map(|end| end as &mut dyn SendEnd)
+            .ok_or_else(|| err!(Internal, "no connection to rank {to}"))
     }
 
     pub fn recv_end(&mut self, from: Rank, wire: Wire) -> Result<&mut dyn RecvEnd> {
@@ -253,11 +267,18 @@ impl Engine {
         if slot.is_none() {
             *slot = Some(open(&mut self.links)?.recv_end(from, wire)?);
         }
-        slot.as_deref_mut().map(|end| end as &mut dyn RecvEnd).ok_or_else(|| err!(Internal, "no connection from rank {from}"))
+        slot.as_deref_mut()
+            .map(|end| end as &mut dyn RecvEnd)
+            .ok_or_else(|| err!(Internal, "no connection from rank {from}"))
     }
 
     /// The receiving end from one peer and the sending end to another, together.
-    pub fn both_ends(&mut self, from: Rank, to: Rank, wire: Wire) -> Result<(&mut dyn RecvEnd, &mut dyn SendEnd)> {
+    pub fn both_ends(
+        &mut self,
+        from: Rank,
+        to: Rank,
+        wire: Wire,
+    ) -> Result<(&mut dyn RecvEnd, &mut dyn SendEnd)> {
         self.recv_end(from, wire)?;
         self.send_end(to, wire)?;
         let recv = self.recvs[wire as usize][from].as_deref_mut();
@@ -299,7 +320,8 @@ impl Engine {
     pub fn scratch(&mut self, len: usize) -> Result<*mut u8> {
         if self.scratch.as_ref().is_none_or(|s| s.len() < len) {
             let made = sys::Scratch::new(len);
-            self.scratch = Some(made.map_err(|e| Error::system(format_args!("scratch memory of {len} bytes"), &e))?);
+            self.scratch =
+                Some(made.map_err(|e| Error::system(format_args!("scratch memory of {len} bytes"), &e))?);
         }
         self.scratch.as_ref().map(|s| s.as_ptr()).ok_or_else(|| err!(Internal, "no scratch memory"))
     }

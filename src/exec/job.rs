@@ -173,7 +173,8 @@ impl Job {
 impl LaneState {
     fn new(op: &BoundOp, index: usize, lane: usize, piece_bytes: usize) -> Self {
         let steps: &Lane = &op.plan.program.lanes[lane];
-        let largest = || steps.steps.iter().flat_map(|s| s.blocks()).map(|b| op.block(b).1).max().unwrap_or(0);
+        let largest =
+            || steps.steps.iter().flat_map(|s| s.blocks()).map(|b| op.block(b).1).max().unwrap_or(0);
         let (piece_len, pieces) = match steps.messages {
             true => {
                 let piece_len = (piece_bytes / op.elem()).max(1);

@@ -43,13 +43,17 @@ pub fn launch_all(runtime: &dyn Runtime, launches: SmallVec<[Launch; 1]>) -> Res
         let gate = (!joined.is_empty()).then(|| Gate::new(joined.len()));
         for other in joined {
             let gate = gate.as_ref().map(Arc::clone);
-            result = result.and(gate.map_or(Ok(()), |gate| runtime.enqueue(other, Box::new(Joined::new(gate)))));
+            result =
+                result.and(gate.map_or(Ok(()), |gate| runtime.enqueue(other, Box::new(Joined::new(gate)))));
         }
         match runtime.claim(stream) {
             Ok(Claim::Inline) => inline.push(Inline { task: Task::new(core, job).behind(gate), stream }),
-            Ok(Claim::Busy) => result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job).behind(gate)))),
+            Ok(Claim::Busy) => {
+                result = result.and(runtime.enqueue(stream, Box::new(Task::new(core, job).behind(gate))))
+            }
             Ok(Claim::Capturing) => {
-                result = result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job).behind(gate))));
+                result =
+                    result.and(runtime.enqueue(stream, Box::new(Task::captured(core, job).behind(gate))));
             }
             Err(error) => result = result.and(Err(error)),
         }

@@ -1,7 +1,7 @@
 //! The interpreter: runs the lanes of a job as far as they go without waiting.
 use crate::algo::{Peers, Step};
-use crate::base::types::{Collective, Rank};
 use crate::base::Result;
+use crate::base::types::{Collective, Rank};
 use crate::exec::direct;
 use crate::exec::engine::{Engine, Wire};
 use crate::exec::job::{BoundOp, Job, LaneState};
@@ -58,7 +58,9 @@ fn run_step(engine: &mut Engine, op: &mut BoundOp, lane: &mut LaneState, step: S
     match step {
         Step::Send { to, src } => messages::send(engine, op, lane, to, src),
         Step::Recv { from, dst } => messages::recv(engine, op, lane, from, dst),
-        Step::RecvReduceSend { from, to, src } => messages::reduce_send(engine, op, lane, (from, to), src, None),
+        Step::RecvReduceSend { from, to, src } => {
+            messages::reduce_send(engine, op, lane, (from, to), src, None)
+        }
         Step::RecvReduceCopySend { from, to, src, dst } => {
             messages::reduce_send(engine, op, lane, (from, to), src, Some(dst))
         }

@@ -3,8 +3,8 @@
 //! Between ranks of one host a large send *lends* its buffer: the message says where it is, the receiver copies it from there
 //! in one go and releases the message, and only then the send is complete.
 use crate::algo::Block;
-use crate::base::types::{Collective, Rank};
 use crate::base::Result;
+use crate::base::types::{Collective, Rank};
 use crate::channel::slots::Place;
 use crate::device::reduce::{self, Input};
 use crate::exec::direct::describe;
@@ -26,8 +26,12 @@ fn piece(op: &BoundOp, lane: &LaneState, block: Block) -> (usize, usize) {
 /// The word that both ends of a message must agree on. Point-to-point calls agree on bytes, collectives on the call.
 fn tag(op: &BoundOp, block: Block) -> u64 {
     match op.coll {
-        Collective::Send | Collective::Recv => (Collective::Send as u64) << 56 | (op.block(block).1 * op.elem()) as u64,
-        Collective::AlltoAllv => (Collective::AlltoAllv as u64) << 56 | (op.block(block).1 * op.elem()) as u64,
+        Collective::Send | Collective::Recv => {
+            (Collective::Send as u64) << 56 | (op.block(block).1 * op.elem()) as u64
+        }
+        Collective::AlltoAllv => {
+            (Collective::AlltoAllv as u64) << 56 | (op.block(block).1 * op.elem()) as u64
+        }
         _ => {
             let signature = op.signature();
             let packed = (signature >> 40) & 0xf | (signature >> 48 & 0xf) << 4;
@@ -36,7 +40,13 @@ fn tag(op: &BoundOp, block: Block) -> u64 {
     }
 }
 
-pub fn send(engine: &mut Engine, op: &BoundOp, lane: &mut LaneState, to: Rank, src: Block) -> Result<Outcome> {
+pub fn send(
+    engine: &mut Engine,
+    op: &BoundOp,
+    lane: &mut LaneState,
+    to: Rank,
+    src: Block,
+) -> Result<Outcome> {
     let wire = wire_of(op.coll);
     if lane.lent {
         if !engine.send_end(to, wire)?.drained()? {
@@ -74,7 +84,13 @@ fn may_lend(engine: &Engine, op: &BoundOp, to: Rank, src: Block) -> bool {
         && engine.peers[to].reaches(engine.place(op.at(src, 0)))
 }
 
-pub fn recv(engine: &mut Engine, op: &BoundOp, lane: &mut LaneState, from: Rank, dst: Block) -> Result<Outcome> {
+pub fn recv(
+    engine: &mut Engine,
+    op: &BoundOp,
+    lane: &mut LaneState,
+    from: Rank,
+    dst: Block,
+) -> Result<Outcome> {
     let wire = wire_of(op.coll);
     let (skip, len) = piece(op, lane, dst);
     let want = tag(op, dst);
@@ -114,8 +130,10 @@ pub fn reduce_send(
     check(from, message.tag, tag(op, src))?;
     check_len(from, message.data.len(), bytes)?;
     let Some(slot) = send.acquire()? else { return Ok(Outcome::Waiting) };
-    let inputs =
-        [Input { ptr: message.data.as_ptr(), scale: None }, Input { ptr: op.at(src, skip), scale: op.own_scale() }];
+    let inputs = [
+        Input { ptr: message.data.as_ptr(), scale: None },
+        Input { ptr: op.at(src, skip), scale: op.own_scale() },
+    ];
     let outputs = [slot.as_mut_ptr(), dst.map_or(std::ptr::null_mut(), |d| op.at(d, skip))];
     let outputs = &outputs[..if dst.is_some() { 2 } else { 1 }];
     // SAFETY: message, slot, and the pieces of the caller's buffers are all as long as the piece; an in-place output
@@ -140,8 +158,10 @@ pub fn reduce_copy(
     let Some(message) = recv.peek()? else { return Ok(Outcome::Waiting) };
     check(from, message.tag, tag(op, src))?;
     check_len(from, message.data.len(), len * op.elem())?;
-    let inputs =
-        [Input { ptr: message.data.as_ptr(), scale: None }, Input { ptr: op.at(src, skip), scale: op.own_scale() }];
+    let inputs = [
+        Input { ptr: message.data.as_ptr(), scale: None },
+        Input { ptr: op.at(src, skip), scale: op.own_scale() },
+    ];
     // SAFETY: as in `reduce_send`.
     unsafe { reduce::reduce_many(&op.reduction, true, &inputs, &[op.at(dst, skip)], len) };
     recv.release()?;
@@ -210,7 +230,12 @@ fn check(from: Rank, got: u64, want: u64) -> Result<()> {
         let packed = tag >> 48 & 0xff;
         describe(tag & 0xff << 56 | (packed >> 4) << 48 | (packed & 0xf) << 40, count)
     };
-    bail!(InvalidUsage, "the ranks made different calls: rank {from} sends {}, this rank expects {}", text(got), text(want));
+    bail!(
+        InvalidUsage,
+        "the ranks made different calls: rank {from} sends {}, this rank expects {}",
+        text(got),
+        text(want)
+    );
 }
 
 fn check_len(from: Rank, got: usize, want: usize) -> Result<()> {

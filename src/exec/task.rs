@@ -62,7 +62,16 @@ impl Task {
     }
 
     fn with_turn(core: Arc<Core>, job: Job, turn: Option<u64>) -> Self {
-        Self { core, job, turn, state: WorkState::Pending, waiting_since: 0, last_check: 0, armed: None, gate: None }
+        Self {
+            core,
+            job,
+            turn,
+            state: WorkState::Pending,
+            waiting_since: 0,
+            last_check: 0,
+            armed: None,
+            gate: None,
+        }
     }
 
     /// Starts only when all streams of the gate have come up, and opens it at its end.
@@ -101,7 +110,8 @@ impl Task {
     }
 
     fn run(&mut self) -> Result<Outcome> {
-        let mut engine = self.core.engine.lock().map_err(|_| err!(Internal, "an earlier operation panicked"))?;
+        let mut engine =
+            self.core.engine.lock().map_err(|_| err!(Internal, "an earlier operation panicked"))?;
         let outcome = machine::run(&mut engine, &mut self.job);
         let rang = std::mem::take(&mut engine.rang);
         drop(engine);
@@ -186,7 +196,8 @@ impl Task {
         if self.core.timeout_ns != 0 && waited > self.core.timeout_ns {
             let missing = machine::awaited(&mut engine, &self.job);
             drop(engine);
-            let text = format!("{}: waited {} s for {}", self.what(), waited / 1_000_000_000, ranks(&missing));
+            let text =
+                format!("{}: waited {} s for {}", self.what(), waited / 1_000_000_000, ranks(&missing));
             self.core.fail(Error::new(crate::base::ErrorKind::Timeout, text), missing.first().copied());
         }
     }
@@ -194,7 +205,12 @@ impl Task {
     fn what(&self) -> String {
         let call = self.job.current().map(|op| describe(op.signature(), op.count as u64));
         let turn = self.turn.unwrap_or_default();
-        format!("{} (operation {turn} of rank {}, {})", call.unwrap_or_default(), self.core.rank, self.core.name)
+        format!(
+            "{} (operation {turn} of rank {}, {})",
+            call.unwrap_or_default(),
+            self.core.rank,
+            self.core.name
+        )
     }
 }
 
@@ -218,7 +234,10 @@ impl Work for Task {
     }
 
     fn rearm(&self) -> Option<Box<dyn Work>> {
-        self.core.failure().is_none().then(|| Box::new(Self::new(Arc::clone(&self.core), self.job.clone())) as _)
+        self.core
+            .failure()
+            .is_none()
+            .then(|| Box::new(Self::new(Arc::clone(&self.core), self.job.clone())) as _)
     }
 }
 

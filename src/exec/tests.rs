@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use crate::algo::{Lane, Program, pairwise};
+use crate::bail;
 use crate::base::Result;
 use crate::base::types::{Collective, DataType, Rank, RedOp, Scalar};
-use crate::bail;
 use crate::channel::layout::{FifoId, test_region};
 use crate::channel::slots::Slots;
 use crate::device::{Claim, Export, Runtime, Stream, Work};
@@ -191,9 +191,13 @@ fn check(n: usize, allowed: &[Algorithm], calls: &[Call]) {
                     let mut output = vec![-1i64; outs * call.count];
                     let op = bind(&core, *call, input.as_ptr(), output.as_mut_ptr());
                     run(&core, op).unwrap();
-                    let wrong = (0..output.len()).find(|i| expected(*call, n, me, *i).is_some_and(|w| w != output[*i]));
+                    let wrong = (0..output.len())
+                        .find(|i| expected(*call, n, me, *i).is_some_and(|w| w != output[*i]));
                     if let Some(i) = wrong {
-                        failures.lock().unwrap().push(format!("{call:?} n={n} rank {me}: element {i} is {}", output[i]));
+                        failures
+                            .lock()
+                            .unwrap()
+                            .push(format!("{call:?} n={n} rank {me}: element {i} is {}", output[i]));
                     }
                 }
             });

@@ -52,7 +52,14 @@ pub struct Costs {
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { hop: 0.3e-6, switch: 1.1e-6, message_shm: 0.4e-6, message_net: 12e-6, memory: 15e9, net: 3.5e9 }
+        Self {
+            hop: 0.3e-6,
+            switch: 1.1e-6,
+            message_shm: 0.4e-6,
+            message_net: 12e-6,
+            memory: 15e9,
+            net: 3.5e9,
+        }
     }
 }
 
@@ -71,7 +78,9 @@ impl Choice {
         let allowed = |a: &Algorithm| self.allowed.is_empty() || self.allowed.contains(a);
         let cheapest = |only_allowed: bool| {
             let candidates = Algorithm::ALL.into_iter().filter(able).filter(|a| !only_allowed || allowed(a));
-            candidates.min_by(|a, b| self.cost(*a, shape, coll, bytes).total_cmp(&self.cost(*b, shape, coll, bytes)))
+            candidates.min_by(|a, b| {
+                self.cost(*a, shape, coll, bytes).total_cmp(&self.cost(*b, shape, coll, bytes))
+            })
         };
         // Nothing allowed can run: what can run at all (ring or pairwise always can).
         cheapest(true).or_else(|| cheapest(false)).unwrap_or(Algorithm::Pairwise)
@@ -99,7 +108,9 @@ impl Choice {
         };
         let (rounds, sent) = match coll {
             Collective::AllReduce => (2.0 * (n - 1.0), 2.0 * (n - 1.0) / n * s),
-            Collective::AllGather | Collective::ReduceScatter | Collective::AlltoAll => (n - 1.0, (n - 1.0) * s),
+            Collective::AllGather | Collective::ReduceScatter | Collective::AlltoAll => {
+                (n - 1.0, (n - 1.0) * s)
+            }
             _ => (n - 1.0, s),
         };
         match algorithm {

@@ -7,11 +7,22 @@ const GRAIN_BYTES: usize = 64;
 /// Block number → elements, for one buffer of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Geometry {
-    Whole { count: usize },
-    PerRank { count: usize },
-    Sliced { count: usize, ranks: usize, grain: usize },
+    Whole {
+        count: usize,
+    },
+    PerRank {
+        count: usize,
+    },
+    Sliced {
+        count: usize,
+        ranks: usize,
+        grain: usize,
+    },
     /// Explicit start and count per rank.
-    Vector { starts: Vec<usize>, counts: Vec<usize> },
+    Vector {
+        starts: Vec<usize>,
+        counts: Vec<usize>,
+    },
 }
 
 impl Geometry {

@@ -2,9 +2,9 @@
 use std::os::fd::RawFd;
 
 use crate::base::Result;
+use crate::channel::Region;
 use crate::channel::fifo::{FifoReceiver, FifoSender};
 use crate::channel::layout::FifoId;
-use crate::channel::Region;
 use crate::transport::{Interest, Message, RecvEnd, SendEnd};
 
 /// Sending end through shared memory.
