@@ -8,16 +8,23 @@ use crate::sys::dl;
 /// Signature `musaError_t f(...)`; 0 is success.
 type Code = c_int;
 
+type IntOut = unsafe extern "C" fn(*mut c_int) -> Code;
+type SetDevice = unsafe extern "C" fn(c_int) -> Code;
+type BusId = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Code;
+type Malloc = unsafe extern "C" fn(*mut *mut c_void, usize) -> Code;
+type Free = unsafe extern "C" fn(*mut c_void) -> Code;
+type Text = unsafe extern "C" fn(Code) -> *const c_char;
+
 /// The part of `libmusart.so` that the library uses.
 pub struct MusaApi {
-    get_device_count: unsafe extern "C" fn(*mut c_int) -> Code,
-    get_device: unsafe extern "C" fn(*mut c_int) -> Code,
-    set_device: unsafe extern "C" fn(c_int) -> Code,
-    device_get_pci_bus_id: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Code,
-    runtime_get_version: unsafe extern "C" fn(*mut c_int) -> Code,
-    malloc: unsafe extern "C" fn(*mut *mut c_void, usize) -> Code,
-    free: unsafe extern "C" fn(*mut c_void) -> Code,
-    get_error_string: unsafe extern "C" fn(Code) -> *const c_char,
+    get_device_count: IntOut,
+    get_device: IntOut,
+    set_device: SetDevice,
+    device_get_pci_bus_id: BusId,
+    runtime_get_version: IntOut,
+    malloc: Malloc,
+    free: Free,
+    get_error_string: Text,
 }
 
 impl MusaApi {
@@ -27,20 +34,20 @@ impl MusaApi {
             find(name).ok_or_else(|| err!(Device, "the device runtime has no {}", name.to_string_lossy()))
         };
         macro_rules! function {
-            ($name:literal) => {
+            ($name:literal, $signature:ty) => {
                 // SAFETY: the symbol of this name has this signature in every MUSA runtime library.
-                unsafe { std::mem::transmute::<*mut c_void, _>(get($name)?.as_ptr()) }
+                unsafe { std::mem::transmute::<*mut c_void, $signature>(get($name)?.as_ptr()) }
             };
         }
         Ok(Self {
-            get_device_count: function!(c"musaGetDeviceCount"),
-            get_device: function!(c"musaGetDevice"),
-            set_device: function!(c"musaSetDevice"),
-            device_get_pci_bus_id: function!(c"musaDeviceGetPCIBusId"),
-            runtime_get_version: function!(c"musaRuntimeGetVersion"),
-            malloc: function!(c"musaMalloc"),
-            free: function!(c"musaFree"),
-            get_error_string: function!(c"musaGetErrorString"),
+            get_device_count: function!(c"musaGetDeviceCount", IntOut),
+            get_device: function!(c"musaGetDevice", IntOut),
+            set_device: function!(c"musaSetDevice", SetDevice),
+            device_get_pci_bus_id: function!(c"musaDeviceGetPCIBusId", BusId),
+            runtime_get_version: function!(c"musaRuntimeGetVersion", IntOut),
+            malloc: function!(c"musaMalloc", Malloc),
+            free: function!(c"musaFree", Free),
+            get_error_string: function!(c"musaGetErrorString", Text),
         })
     }
 
@@ -90,6 +97,8 @@ impl MusaApi {
         Ok(ptr)
     }
 
+    /// Any address may be passed: the runtime looks it up and answers a wrong one with a code.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)]
     pub fn free(&self, ptr: *mut c_void) -> Result<()> {
         // SAFETY: a pointer that is not the runtime's own is answered with a code.
         self.check("musaFree", unsafe { (self.free)(ptr) })

@@ -95,6 +95,6 @@ mod tests {
     #[test]
     fn slices_start_on_cache_lines() {
         let g = Geometry::new(Split::Sliced, 1000, 3, 4);
-        assert!((0..3).all(|b| g.block(b).0 % 16 == 0));
+        assert!((0..3).all(|b| g.block(b).0.is_multiple_of(16)));
     }
 }

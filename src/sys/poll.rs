@@ -35,6 +35,16 @@ pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], timeout: Duration) -> io::Result
     }
 }
 
+/// [`wait`] for descriptors whose owners keep them open meanwhile. Errors end the wait early.
+pub fn wait_raw(fds: &[(RawFd, Interest)], timeout: Duration) {
+    let borrowed = |&(fd, interest): &(RawFd, Interest)| {
+        // SAFETY: the caller holds the connections that own these descriptors.
+        (unsafe { BorrowedFd::borrow_raw(fd) }, interest)
+    };
+    let fds: Vec<_> = fds.iter().map(borrowed).collect();
+    let _ = wait(&fds, timeout);
+}
+
 /// A set of descriptors, each with a token, that is waited for as a whole.
 #[derive(Debug)]
 pub struct Poller(OwnedFd);
@@ -145,14 +155,4 @@ mod tests {
         assert_eq!((ready.len(), ready[0].token, ready[0].readable), (1, 42, true));
         assert_eq!(wait(&[(near.as_fd(), Interest::ReadWrite)], Duration::from_secs(9)).unwrap(), 1);
     }
-}
-
-/// [`wait`] for descriptors whose owners keep them open meanwhile. Errors end the wait early.
-pub fn wait_raw(fds: &[(RawFd, Interest)], timeout: Duration) {
-    let borrowed = |&(fd, interest): &(RawFd, Interest)| {
-        // SAFETY: the caller holds the connections that own these descriptors.
-        (unsafe { BorrowedFd::borrow_raw(fd) }, interest)
-    };
-    let fds: Vec<_> = fds.iter().map(borrowed).collect();
-    let _ = wait(&fds, timeout);
 }
