@@ -13,7 +13,7 @@ use crate::base::Result;
 use crate::base::types::{Collective, DataType, RedOp};
 use crate::comm::{self, Comm, InitRequest};
 use crate::device::Stream;
-use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all};
+use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all, launch_one};
 use crate::plan::{Algorithm, Geometry, Plan};
 use crate::{bail, err, info};
 
@@ -155,11 +155,10 @@ fn run_ops(ops: SmallVec<[Op; 1]>) -> Result<()> {
     let Some(first) = ops.first() else { return Ok(()) };
     let runtime = first.comm.runtime();
     let mut launches: SmallVec<[Launch; 1]> = SmallVec::new();
-    if let [op] = &ops[..] {
-        if let Some(launch) = build(&op.comm, [op].into_iter())? {
-            launches.push(launch);
-        }
-        return launch_all(runtime, launches);
+    if let [op] = &ops[..]
+        && !is_p2p(op)
+    {
+        return run_one(op);
     }
     let mut comms: Vec<&Arc<Comm>> = Vec::new();
     for op in &ops {
@@ -172,6 +171,14 @@ fn run_ops(ops: SmallVec<[Op; 1]>) -> Result<()> {
         launches.extend(build(comm, of_comm)?);
     }
     launch_all(runtime, launches)
+}
+
+/// A collective that stands alone, without the detours of a group.
+fn run_one(op: &Op) -> Result<()> {
+    let core = op.comm.core()?;
+    let Some(bound) = bind(core, op)? else { return Ok(()) };
+    info!(Coll, "{}", describe(core, op));
+    launch_one(op.comm.runtime(), core, bound, Stream(op.stream))
 }
 
 /// The work of one communicator: its collectives one after the other, then its sends and receives side by side.
@@ -217,15 +224,21 @@ fn bind(core: &Core, op: &Op) -> Result<Option<BoundOp>> {
     let mut plan = planner.plan(op.coll, op.peer, op.count, op.dtype.size());
     drop(planner);
     if let Some(vector) = &op.vector {
-        plan.input =
-            Geometry::Vector { starts: vector.send_displs.clone(), counts: vector.send_counts.clone() };
-        plan.output =
-            Geometry::Vector { starts: vector.recv_displs.clone(), counts: vector.recv_counts.clone() };
+        let VectorCounts { send_counts, send_displs, recv_counts, recv_displs } = &**vector;
+        let (out, back) = (send_counts.get(core.rank), recv_counts.get(core.rank));
+        if out != back {
+            bail!(InvalidArgument, "rank {} sends itself {out:?} elements but receives {back:?}", core.rank);
+        }
+        plan = Arc::new(Plan {
+            input: Geometry::Vector { starts: send_displs.clone(), counts: send_counts.clone() },
+            output: Geometry::Vector { starts: recv_displs.clone(), counts: recv_counts.clone() },
+            ..Plan::clone(&plan)
+        });
     }
     Ok(Some(bound(core, op, plan)))
 }
 
-fn bound(core: &Core, op: &Op, plan: Plan) -> BoundOp {
+fn bound(core: &Core, op: &Op, plan: Arc<Plan>) -> BoundOp {
     let (reduction, scale, op_code) = job::reduction(op.op, op.dtype, core.nranks);
     BoundOp {
         coll: op.coll,
@@ -301,13 +314,13 @@ fn bind_self(core: &Core, send: &Op, recv: &Op) -> Result<BoundOp> {
     Ok(op)
 }
 
-fn single_step(step: Step, count: usize) -> Plan {
-    Plan {
+fn single_step(step: Step, count: usize) -> Arc<Plan> {
+    Arc::new(Plan {
         algorithm: Algorithm::Pairwise,
         program: Arc::new(Program { lanes: vec![Lane::new(vec![step])] }),
         input: Geometry::Whole { count },
         output: Geometry::Whole { count },
-    }
+    })
 }
 
 /// The line of the COLL subsystem.

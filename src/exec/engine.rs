@@ -23,6 +23,8 @@ pub enum Wire {
 }
 
 const WIRES: usize = 2;
+/// Looks in a row of one step, some ten nanoseconds each.
+const STEP_SPINS: u32 = 40;
 
 /// Opens connections on first use.
 pub trait Links: Send {
@@ -78,8 +80,9 @@ pub struct Parts {
 }
 
 impl Core {
-    pub fn new(parts: Parts, engine: Engine) -> Self {
+    pub fn new(parts: Parts, mut engine: Engine) -> Self {
         let Parts { nranks, name, host, planner, crowded, networked, timeout_ns, piece_bytes } = parts;
+        engine.spins = if crowded || networked { 0 } else { STEP_SPINS };
         Self {
             rank: engine.me,
             nranks,
@@ -214,6 +217,8 @@ pub struct Engine {
     scratch: Option<sys::Scratch>,
     /// Liveness handles of peers in other processes of this host.
     pub watched: Vec<(Rank, Arc<sys::Process>)>,
+    /// How often a step looks for a peer before it gives up for this poll; 0 when ranks share cores.
+    pub spins: u32,
     /// Peers may have posted or released something since the bell was last rung.
     pub rang: bool,
 }
@@ -244,6 +249,7 @@ impl Engine {
             buffered: Vec::new(),
             scratch: None,
             watched,
+            spins: 0,
             rang: false,
         }
     }

@@ -1,4 +1,6 @@
 //! What a task has to do: operations bound to buffers, and how far each of their lanes has come.
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::algo::{Block, Buf, Lane};
@@ -25,7 +27,7 @@ pub struct BoundOp {
     /// Root of a rooted collective, the peer of a send or receive, else 0.
     pub root: Rank,
     pub nranks: usize,
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     pub input: *const u8,
     pub output: *mut u8,
     pub reduction: Reduction,

@@ -7,7 +7,7 @@ use crate::base::Result;
 use crate::device::{Claim, Runtime, Stream, WorkState};
 use crate::exec::engine::Core;
 use crate::exec::gate::{Gate, Joined};
-use crate::exec::job::Job;
+use crate::exec::job::{BoundOp, Job};
 use crate::exec::task::Task;
 use crate::sys;
 
@@ -30,6 +30,44 @@ pub struct Launch {
 struct Inline {
     task: Task,
     stream: Stream,
+}
+
+/// Starts one operation. The path that small operations take: nothing is allocated, and when the ranks are in step the
+/// operation is complete at the return.
+///
+/// # Errors
+/// As [`launch_all`].
+pub fn launch_one(runtime: &dyn Runtime, core: &Arc<Core>, op: BoundOp, stream: Stream) -> Result<()> {
+    let mut job = Job::default();
+    job.push(op, core.piece_bytes);
+    job.end_stage();
+    match runtime.claim(stream)? {
+        Claim::Inline => {}
+        Claim::Busy => return runtime.enqueue(stream, Box::new(Task::new(Arc::clone(core), job))),
+        Claim::Capturing => return runtime.enqueue(stream, Box::new(Task::captured(Arc::clone(core), job))),
+    }
+    let mut task = Task::new(Arc::clone(core), job);
+    let mut round = 0;
+    let mut deadline = 0;
+    loop {
+        match task.advance() {
+            WorkState::Done => {
+                runtime.release(stream);
+                return Ok(());
+            }
+            WorkState::Failed => {
+                runtime.release(stream);
+                return core.failure().map_or(Ok(()), Err);
+            }
+            WorkState::Pending => {}
+        }
+        round += 1;
+        if round % ROUNDS == 0 && over(&mut deadline, core) {
+            runtime.hand_over(stream, Box::new(task));
+            return Ok(());
+        }
+        task.rest(0);
+    }
 }
 
 /// Starts all jobs, in this order, and polls those whose stream is idle for a short while, all together.
@@ -82,7 +120,7 @@ fn run_inline(runtime: &dyn Runtime, mut inline: SmallVec<[Inline; 1]>) -> Resul
         if round % ROUNDS == 0 && over(&mut deadline, first.task.core()) {
             break;
         }
-        first.task.rest(if first.task.core().crowded { 0 } else { round.min(1) });
+        first.task.rest(0);
     }
     for Inline { task, stream } in inline {
         runtime.hand_over(stream, Box::new(task));

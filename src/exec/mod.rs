@@ -20,5 +20,5 @@ mod tests;
 pub use access::PeerMemory;
 pub use engine::{Core, Engine, HostView, Links, Parts, Wire};
 pub use job::{BoundOp, Job, Scale};
-pub use launch::{Launch, launch_all, run_now};
+pub use launch::{Launch, launch_all, launch_one, run_now};
 pub use task::Task;

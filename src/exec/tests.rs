@@ -114,7 +114,7 @@ fn bind(core: &Core, call: Call, input: *const i64, output: *mut i64) -> BoundOp
     bound(core, call, plan, input, output)
 }
 
-fn bound(core: &Core, call: Call, plan: Plan, input: *const i64, output: *mut i64) -> BoundOp {
+fn bound(core: &Core, call: Call, plan: Arc<Plan>, input: *const i64, output: *mut i64) -> BoundOp {
     let (reduction, scale, op_code) = job::reduction(call.op, DataType::Int64, core.nranks);
     BoundOp {
         coll: call.coll,
@@ -264,7 +264,7 @@ fn p2p(core: &Core, coll: Collective, peer: Rank, data: &mut [i64]) -> BoundOp {
         output: geometry,
     };
     let call = Call { coll, op: None, count: data.len(), root: peer };
-    bound(core, call, plan, data.as_ptr(), data.as_mut_ptr())
+    bound(core, call, Arc::new(plan), data.as_ptr(), data.as_mut_ptr())
 }
 
 #[test]

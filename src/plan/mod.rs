@@ -22,6 +22,29 @@ pub struct Planner {
     /// Ring order: ranks of a host stand together.
     order: Vec<Rank>,
     made: HashMap<(Collective, Algorithm, Rank), Arc<Program>>,
+    /// The plan last made for each hash of a call: programs repeat the same few calls.
+    recent: [Option<(Call, Arc<Plan>)>; RECENT],
+}
+
+const RECENT: usize = 64;
+
+/// What a plan depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Call {
+    coll: Collective,
+    root: Rank,
+    count: usize,
+    size: usize,
+}
+
+impl Call {
+    fn place(&self) -> usize {
+        let mixed = (self.count as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add((self.coll as u64) << 40 ^ (self.root as u64) << 8 ^ self.size as u64)
+            .wrapping_mul(0xff51_afd7_ed55_8ccd);
+        (mixed >> 56) as usize % RECENT
+    }
 }
 
 /// What runs for one operation.
@@ -35,7 +58,7 @@ pub struct Plan {
 
 impl Planner {
     pub fn new(me: Rank, shape: Shape, choice: Choice, order: Vec<Rank>) -> Self {
-        Self { me, shape, choice, order, made: HashMap::new() }
+        Self { me, shape, choice, order, made: HashMap::new(), recent: [const { None }; RECENT] }
     }
 
     pub fn shape(&self) -> &Shape {
@@ -47,7 +70,20 @@ impl Planner {
     }
 
     /// The plan of a collective of `count` elements (as passed to the call) of `size` bytes each.
-    pub fn plan(&mut self, coll: Collective, root: Rank, count: usize, size: usize) -> Plan {
+    pub fn plan(&mut self, coll: Collective, root: Rank, count: usize, size: usize) -> Arc<Plan> {
+        let call = Call { coll, root, count, size };
+        let place = call.place();
+        if let Some((known, plan)) = &self.recent[place]
+            && *known == call
+        {
+            return Arc::clone(plan);
+        }
+        let plan = Arc::new(self.make(call));
+        self.recent[place] = Some((call, Arc::clone(&plan)));
+        plan
+    }
+
+    fn make(&mut self, Call { coll, root, count, size }: Call) -> Plan {
         let n = self.shape.nranks;
         let algorithm = self.choice.pick(&self.shape, coll, count.saturating_mul(size));
         let program = self.program(coll, algorithm, root);
