@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::algo::Step;
 use crate::algo::{Lane, Program, input, output, pairwise};
-use crate::base::Result;
 use crate::base::types::{Collective, DataType, RedOp};
+use crate::base::{Result, log};
 use crate::comm::{self, Comm, InitRequest};
 use crate::device::Stream;
 use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all, launch_one};
@@ -135,6 +135,9 @@ fn run_inits(inits: Vec<(InitRequest, InitDone)>) -> Result<()> {
         let start = |(request, done): (InitRequest, InitDone)| {
             let spawned =
                 std::thread::Builder::new().name("mccl-init".into()).spawn_scoped(scope, move || {
+                    if let Some(device) = request.device {
+                        log::set_thread_device(device);
+                    }
                     let result = comm::init(request);
                     let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
                     done(result);
