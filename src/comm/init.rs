@@ -65,7 +65,6 @@ pub fn init(request: InitRequest) -> Result<Arc<Comm>> {
     }
     report::problems_once();
     let runtime = device::runtime()?;
-    crate::base::log::set_device_source(|| device::runtime().ok()?.current_device().ok());
     let device = match request.device {
         Some(device) => device,
         None => runtime.current_device()?,
