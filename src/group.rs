@@ -197,7 +197,7 @@ fn build<'a>(comm: &Comm, ops: impl Iterator<Item = &'a Op> + Clone) -> Result<O
     }
     let Some(stream) = streams.first().copied().filter(|_| !job.is_empty()) else { return Ok(None) };
     let joined = streams[1..].iter().copied().collect();
-    Ok(Some(Launch { core: Arc::clone(core), job, stream, joined }))
+    Ok(Some(Launch { core: Arc::clone(core), device: comm.device(), job, stream, joined }))
 }
 
 fn is_p2p(op: &Op) -> bool {

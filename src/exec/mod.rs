@@ -10,8 +10,10 @@ pub mod engine;
 mod gate;
 pub mod job;
 pub mod launch;
+mod line;
 pub mod machine;
 pub mod messages;
+mod staging;
 pub mod task;
 
 #[cfg(test)]
