@@ -17,6 +17,8 @@ mod staging;
 pub mod task;
 
 #[cfg(test)]
+mod staging_tests;
+#[cfg(test)]
 mod tests;
 
 pub use access::PeerMemory;

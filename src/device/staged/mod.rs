@@ -14,6 +14,11 @@ mod pinned;
 mod proxy;
 mod wait;
 
+#[cfg(test)]
+pub mod mock;
+#[cfg(test)]
+mod tests;
+
 pub use pinned::Pinned;
 
 use std::ffi::{CStr, c_void};
