@@ -95,16 +95,17 @@ impl Api {
         let need = |name: &CStr| {
             find(name).ok_or_else(|| err!(Device, "the device runtime has no {}", name.to_string_lossy()))
         };
+        // A field's type is the signature of its symbol in every MUSA runtime library.
         macro_rules! need {
             ($name:literal) => {
-                // SAFETY: the symbol of this name has the signature of its field in every MUSA runtime library.
-                unsafe { std::mem::transmute(need($name)?.as_ptr()) }
+                // SAFETY: as said above.
+                unsafe { function(need($name)?) }
             };
         }
         macro_rules! may {
             ($find:ident, $name:literal) => {
-                // SAFETY: as above.
-                $find($name).map(|at| unsafe { std::mem::transmute(at.as_ptr()) })
+                // SAFETY: as said above.
+                $find($name).map(|at| unsafe { function(at) })
             };
         }
         Ok(Self {
@@ -232,8 +233,8 @@ impl Api {
         // SAFETY: a valid place; the caller's promise about `end`.
         let code = unsafe { create(&mut object, context, end, 1, NO_DESTRUCTOR_SYNC) };
         self.musa.check("musaUserObjectCreate", code)?;
-        // SAFETY: both were just handed out; the one reference moves to the graph. If that fails it stays with nobody,
-        // and the context is never ended.
+        // SAFETY: both were just handed out; the one reference moves to the graph. If that fails it stays with nobody, and
+        // the context is never ended.
         self.musa.check("musaGraphRetainUserObject", unsafe { retain(graph, object, 1, MOVE) }).map(|()| true)
     }
 
@@ -295,4 +296,12 @@ impl Api {
         // SAFETY: not null, so a static text.
         !name.is_null() && unsafe { CStr::from_ptr(name) } == NOT_READY
     }
+}
+
+/// # Safety
+/// `F` is a function pointer type, and `at` a function of that signature which stays loaded.
+unsafe fn function<F: Copy>(at: NonNull<c_void>) -> F {
+    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
+    // SAFETY: same size; the caller's promise about the type.
+    unsafe { std::mem::transmute_copy(&at) }
 }

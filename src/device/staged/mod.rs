@@ -92,14 +92,13 @@ impl Staged {
             // SAFETY: as above; nobody else drops it.
             unsafe { (*node).cancel() };
         }
-        let released = match begun {
-            // SAFETY: nothing of it is on the stream.
-            false => {
-                unsafe { node::release(node.cast()) };
-                Ok(())
-            }
+        let released = if begun {
             // SAFETY: the stream calls this once, after everything that uses the node.
-            true => unsafe { self.api.call(stream, node::release, node.cast()) },
+            unsafe { self.api.call(stream, node::release, node.cast()) }
+        } else {
+            // SAFETY: nothing of it is on the stream.
+            unsafe { node::release(node.cast()) };
+            Ok(())
         };
         if let Err(error) = &released {
             // The stream may still copy from and to it, and nothing tells when it stops.
