@@ -18,6 +18,7 @@ pub use staged::Pinned;
 
 use std::ffi::c_void;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use crate::base::Result;
 
@@ -108,15 +109,16 @@ pub struct StagedWork {
     pub work: Box<dyn Work>,
     pub after: Vec<Transfer>,
     /// Holds the copies; the stream, or the graph that captured the work, keeps it as long as it needs it.
-    pub buffer: Pinned,
+    pub buffer: Arc<Pinned>,
 }
 
 /// Pinned host memory, and work between asynchronous copies.
 pub trait Staging {
     /// The host must not touch what is at `ptr`.
     fn on_device(&self, ptr: *const u8) -> Result<bool>;
-    /// Pinned memory of at least `len` bytes.
-    fn buffer(&self, len: usize) -> Result<Pinned>;
+    /// Pinned memory of at least `len` bytes, for one work that is submitted next. With a stream of the current device, works
+    /// that are on this stream already may use the same memory: they are over when this one begins.
+    fn buffer(&self, on: Option<Stream>, len: usize) -> Result<Arc<Pinned>>;
     /// Puts copies, work and copies on the stream of the current device. A stream that is being captured makes nodes of
     /// them, and each launch runs what `rearm` returns when the stream has come to the work.
     fn submit(&self, stream: Stream, staged: StagedWork) -> Result<()>;

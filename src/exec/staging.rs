@@ -3,13 +3,15 @@
 //! Buffers that overlap on the device overlap alike in the shadow, so whatever aliasing the calls of a group have (in place,
 //! one reading what another wrote) works as it does without staging. Copied in is exactly what this rank's calls
 //! read, copied out exactly what they write; host memory is used in place.
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::algo::Step;
 use crate::bail;
 use crate::base::Result;
 use crate::base::types::{Collective, Rank};
-use crate::device::{Claim, Pinned, Runtime, StagedWork, Staging, Transfer};
+use crate::device::{Claim, Pinned, Runtime, StagedWork, Staging, Stream, Transfer};
 use crate::exec::gate::{Gate, Joined};
 use crate::exec::job::{BoundOp, Job, Scale};
 use crate::exec::launch::Launch;
@@ -42,7 +44,7 @@ fn put(runtime: &dyn Runtime, staging: &dyn Staging, launch: Launch) -> Result<(
         bail!(Unsupported, "a group on {} streams cannot be captured: use one stream", joined.len() + 1);
     }
     let me = core.rank;
-    let shadow = Shadow::cast(staging, &mut job, me)?;
+    let shadow = Shadow::cast(staging, &mut job, me, (!captured).then_some(stream))?;
     let gate = (!joined.is_empty()).then(|| Gate::new(joined.len()));
     let task = if captured { Task::captured(core, job) } else { Task::queued(core, job) };
     let task = task.behind(gate.clone());
@@ -58,7 +60,7 @@ fn put(runtime: &dyn Runtime, staging: &dyn Staging, launch: Launch) -> Result<(
 
 /// Host memory in place of the device memory of a job.
 struct Shadow {
-    buffer: Pinned,
+    buffer: Arc<Pinned>,
     before: Vec<Transfer>,
     after: Vec<Transfer>,
 }
@@ -80,7 +82,7 @@ type Spans = SmallVec<[Span; 4]>;
 
 impl Shadow {
     /// Makes the buffer for rank `me` and lets the job's operations use it.
-    fn cast(staging: &dyn Staging, job: &mut Job, me: Rank) -> Result<Self> {
+    fn cast(staging: &dyn Staging, job: &mut Job, me: Rank, on: Option<Stream>) -> Result<Self> {
         let (mut reads, mut writes, mut extents) = (Spans::new(), Spans::new(), Spans::new());
         for op in &job.ops {
             for (spans, written) in
@@ -94,7 +96,7 @@ impl Shadow {
             }
         }
         let (regions, len) = lay_out(merged(extents));
-        let buffer = staging.buffer(len)?;
+        let buffer = staging.buffer(on, len)?;
         let shadow = |address: usize| find(&regions, buffer.data(), address);
         job.ops.iter_mut().for_each(|op| redirect(op, me, &shadow));
         let pair = |span: &Span| Some((shadow(span.start)?, span.start as *mut u8, span.end - span.start));

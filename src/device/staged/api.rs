@@ -21,6 +21,7 @@ type CopyAsync = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, 
 type LaunchHost = unsafe extern "C" fn(Handle, HostFn, *mut c_void) -> Code;
 type Attributes = unsafe extern "C" fn(*mut PointerAttributes, *const c_void) -> Code;
 type CaptureStatus = unsafe extern "C" fn(Handle, *mut c_int) -> Code;
+type StreamId = unsafe extern "C" fn(Handle, *mut u64) -> Code;
 type IntPlace = unsafe extern "C" fn(*mut c_int) -> Code;
 type HandlePlace = unsafe extern "C" fn(Handle, *mut Handle) -> Code;
 type CaptureInfo =
@@ -37,6 +38,7 @@ const NON_BLOCKING: c_uint = 1;
 const NO_DESTRUCTOR_SYNC: c_uint = 1;
 const MOVE: c_uint = 1;
 const INVALID_VALUE: Code = 1;
+const LAST_DEFAULT_STREAM: u64 = 2;
 const NOT_READY: &CStr = c"musaErrorNotReady";
 
 /// The documented 24 bytes, and room in case a version has more.
@@ -73,6 +75,7 @@ pub struct Api {
     stream_create: NewHandle,
     stream_query: OneHandle,
     stream_destroy: OneHandle,
+    stream_get_id: Option<StreamId>,
     exchange_capture_mode: Option<IntPlace>,
     begin_capture: Option<HandleInt>,
     end_capture: Option<HandlePlace>,
@@ -122,6 +125,7 @@ impl Api {
             stream_create: need!(c"musaStreamCreateWithFlags"),
             stream_query: need!(c"musaStreamQuery"),
             stream_destroy: need!(c"musaStreamDestroy"),
+            stream_get_id: may!(find, c"musaStreamGetId"),
             exchange_capture_mode: may!(find, c"musaThreadExchangeStreamCaptureMode"),
             begin_capture: may!(find, c"musaStreamBeginCapture"),
             end_capture: may!(find, c"musaStreamEndCapture"),
@@ -236,6 +240,21 @@ impl Api {
         // SAFETY: both were just handed out; the one reference moves to the graph. If that fails it stays with nobody, and
         // the context is never ended.
         self.musa.check("musaGraphRetainUserObject", unsafe { retain(graph, object, 1, MOVE) }).map(|()| true)
+    }
+
+    /// A number that no other stream has as long as this one has work; `None`: the runtime has none for it.
+    pub fn stream_id(&self, stream: Stream) -> Option<u64> {
+        let Some(get) = self.stream_get_id else {
+            // The handles of default streams mean different streams on different devices and threads.
+            return (stream.0 as u64 > LAST_DEFAULT_STREAM).then_some(stream.0 as u64);
+        };
+        let mut id = 0;
+        // SAFETY: a valid place; the runtime checks the handle.
+        let found = unsafe { get(stream.0, &mut id) } == 0;
+        if !found {
+            self.forget_error();
+        }
+        found.then_some(id)
     }
 
     /// A stream of the library's own.

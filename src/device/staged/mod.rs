@@ -4,11 +4,12 @@
 //! a thread of the library ([`proxy`]), a wait for that work, copies of what it wrote back to the device, and a host
 //! function that gives the pinned memory back. All of these are stream operations, so a stream that is being captured makes
 //! nodes of them; there, the pinned memory belongs to the graph until the graph and all that was made of it are gone (on
-//! a runtime without user objects in graphs: until the process ends). Executables made from one captured graph share
+//! a runtime without user objects in graphs: until the process ends); elsewhere the operations of a stream share it. Executables made from one captured graph share
 //! that memory, so they must not run at the same time.
 //!
 //! A work that fails ends its stream's wait like one that succeeds; its communicator tells why it failed.
 mod api;
+mod lanes;
 mod node;
 mod pinned;
 mod proxy;
@@ -31,6 +32,7 @@ use crate::device::{Claim, Export, Runtime, StagedWork, Staging, Stream, Transfe
 use crate::sys::Library;
 use crate::{bail, err, info, warn_};
 use api::{Api, Capture};
+use lanes::{Lane, Lanes};
 use node::Node;
 use pinned::Pool;
 use wait::Waits;
@@ -42,6 +44,7 @@ const DRIVERS: [&str; 2] = ["libmusa.so.1", "libmusa.so"];
 pub struct Staged {
     api: Arc<Api>,
     pool: Arc<Pool>,
+    lanes: Lanes,
     waits: OnceLock<Waits>,
 }
 
@@ -63,11 +66,15 @@ impl Staged {
         find_driver: impl Fn(&CStr) -> Option<NonNull<c_void>>,
     ) -> Result<Self> {
         let api = Arc::new(Api::load(find, find_driver)?);
-        Ok(Self { pool: Pool::new(Arc::clone(&api)), api, waits: OnceLock::new() })
+        Ok(Self { pool: Pool::new(Arc::clone(&api)), api, lanes: Lanes::default(), waits: OnceLock::new() })
     }
 
     fn waits(&self) -> Waits {
         *self.waits.get_or_init(|| Waits::choose(&self.api, &self.pool))
+    }
+
+    fn lane(&self, stream: Stream) -> Option<Arc<Lane>> {
+        Some(self.lanes.lane(self.api.stream_id(stream)?))
     }
 
     fn capturing(&self, stream: Stream) -> Result<bool> {
@@ -84,7 +91,9 @@ impl Staged {
 
     /// On a stream that runs: the node ends behind the copies.
     fn put(&self, stream: Stream, staged: StagedWork) -> Result<()> {
-        let StagedWork { before, work, after, buffer, .. } = staged;
+        let StagedWork { before, work, after, buffer } = staged;
+        let lane = self.lane(stream);
+        let _alone = lane.as_ref().map(|lane| lane.enter());
         let node = Box::into_raw(Node::once(work, buffer));
         // SAFETY: the node lives until `release`, which comes last on the stream.
         let (begun, result) = unsafe { self.sequence(stream, node, &before, &after, false) };
@@ -109,7 +118,7 @@ impl Staged {
 
     /// On a stream that is being captured: the node belongs to the graph.
     fn put_captured(&self, stream: Stream, staged: StagedWork) -> Result<()> {
-        let StagedWork { before, work, after, buffer, .. } = staged;
+        let StagedWork { before, work, after, buffer } = staged;
         let node = Box::into_raw(Node::template(work, buffer));
         // SAFETY: the graph calls `release` once, when nothing can launch the node any more; without user objects the node
         // lives for good.
@@ -173,8 +182,11 @@ impl Staging for Staged {
         self.api.on_device(ptr)
     }
 
-    fn buffer(&self, len: usize) -> Result<Pinned> {
-        self.pool.take(len)
+    fn buffer(&self, on: Option<Stream>, len: usize) -> Result<Arc<Pinned>> {
+        match on.and_then(|stream| self.lane(stream)) {
+            Some(lane) => lane.buffer(&self.pool, len),
+            None => self.pool.take(len).map(Arc::new),
+        }
     }
 
     fn submit(&self, stream: Stream, staged: StagedWork) -> Result<()> {
@@ -241,7 +253,8 @@ impl Runtime for Staged {
     }
 
     fn enqueue(&self, stream: Stream, work: Box<dyn Work>) -> Result<()> {
-        let buffer = self.buffer(0)?;
+        let on = (!self.capturing(stream)?).then_some(stream);
+        let buffer = self.buffer(on, 0)?;
         self.submit(stream, StagedWork { before: Vec::new(), work, after: Vec::new(), buffer })
     }
 

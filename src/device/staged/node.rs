@@ -22,12 +22,12 @@ enum Source {
 }
 
 impl Node {
-    pub fn once(work: Box<dyn Work>, buffer: Pinned) -> Box<Self> {
-        Box::new(Self { source: Mutex::new(Source::Once(Some(work))), buffer: Arc::new(buffer) })
+    pub fn once(work: Box<dyn Work>, buffer: Arc<Pinned>) -> Box<Self> {
+        Box::new(Self { source: Mutex::new(Source::Once(Some(work))), buffer })
     }
 
-    pub fn template(work: Box<dyn Work>, buffer: Pinned) -> Box<Self> {
-        Box::new(Self { source: Mutex::new(Source::Template(work)), buffer: Arc::new(buffer) })
+    pub fn template(work: Box<dyn Work>, buffer: Arc<Pinned>) -> Box<Self> {
+        Box::new(Self { source: Mutex::new(Source::Template(work)), buffer })
     }
 
     /// What runs now; `None`: nothing (any more).

@@ -56,8 +56,13 @@ impl Work for Ends {
     }
 }
 
-fn increment(runtime: &Staged, at: *mut i64, len: usize, meeting: (&Arc<AtomicUsize>, usize)) -> StagedWork {
-    let buffer = runtime.buffer(len * 8).unwrap();
+fn increment(
+    runtime: &Staged,
+    on: Option<Stream>,
+    (at, len): (*mut i64, usize),
+    meeting: (&Arc<AtomicUsize>, usize),
+) -> StagedWork {
+    let buffer = runtime.buffer(on, len * 8).unwrap();
     let data = buffer.data();
     let (began, all) = (Arc::clone(meeting.0), meeting.1);
     StagedWork {
@@ -76,7 +81,7 @@ fn works_of_many_streams_that_wait_for_each_other_all_run() {
         let streams: Vec<_> = (0..6)
             .map(|i| {
                 let (stream, at) = (mock::stream(kind), mock::device_copy(&[10 * i; 1000]));
-                runtime.submit(stream, increment(runtime, at, 1000, (&began, 6))).unwrap();
+                runtime.submit(stream, increment(runtime, Some(stream), (at, 1000), (&began, 6))).unwrap();
                 (stream, at)
             })
             .collect();
@@ -94,7 +99,7 @@ fn a_graph_runs_its_work_at_each_launch_and_gives_its_memory_back_at_its_end() {
         let (stream, at) = (mock::stream(kind), mock::device_copy(&[5; 300]));
         let began = Arc::new(AtomicUsize::new(0));
         mock::begin_capture(stream);
-        let staged = increment(runtime, at, 300, (&began, 1));
+        let staged = increment(runtime, None, (at, 300), (&began, 1));
         let node = staged.buffer.data();
         runtime.submit(stream, staged).unwrap();
         let graph = mock::end_capture(stream);
@@ -102,15 +107,15 @@ fn a_graph_runs_its_work_at_each_launch_and_gives_its_memory_back_at_its_end() {
         (0..3).for_each(|_| graph.launch(stream));
         mock::synchronize(stream);
         assert_eq!(mock::read(at, 300), vec![8; 300], "{kind:?}");
-        let meanwhile: Vec<_> = (0..4).map(|_| runtime.buffer(2400).unwrap()).collect();
+        let meanwhile: Vec<_> = (0..4).map(|_| runtime.buffer(None, 2400).unwrap()).collect();
         assert!(meanwhile.iter().all(|buffer| buffer.data() != node));
         drop(graph);
         let began = std::time::Instant::now();
-        let mut taken = Vec::new();
+        let mut taken: Vec<Arc<Pinned>> = Vec::new();
         // Other tests may hold it for a while; it must come back.
-        while !taken.iter().any(|buffer: &Pinned| buffer.data() == node) {
+        while !taken.iter().any(|buffer| buffer.data() == node) {
             assert!(began.elapsed().as_secs() < 60, "{kind:?}");
-            taken.push(runtime.buffer(2400).unwrap());
+            taken.push(runtime.buffer(None, 2400).unwrap());
         }
     }
 }
@@ -123,7 +128,7 @@ fn a_work_that_fails_or_panics_lets_its_stream_go_on() {
         let order = Arc::new(Mutex::new(None));
         runtime.enqueue(stream, Box::new(Ends(Arc::clone(&order)))).unwrap();
         let began = Arc::new(AtomicUsize::new(0));
-        runtime.submit(stream, increment(runtime, at, 8, (&began, 1))).unwrap();
+        runtime.submit(stream, increment(runtime, Some(stream), (at, 8), (&began, 1))).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(began.load(Ordering::SeqCst), 0, "the stream did not wait");
         *order.lock().unwrap() = Some(panics);
@@ -137,11 +142,11 @@ fn a_copy_that_the_runtime_refuses_is_an_error_and_the_stream_stays_usable() {
     let runtime = mock::runtime(Kind::WaitsByValue);
     let (stream, at) = (mock::stream(Kind::WaitsByValue), mock::device_copy(&[1; 8]));
     let began = Arc::new(AtomicUsize::new(0));
-    let mut staged = increment(runtime, at, 8, (&began, 1));
+    let mut staged = increment(runtime, Some(stream), (at, 8), (&began, 1));
     staged.after[0].dst = at.wrapping_add(100 << 20).cast();
     let error = runtime.submit(stream, staged).unwrap_err();
     assert!(error.to_string().contains("musaMemcpyAsync: musaErrorInvalidValue (1)"), "{error}");
-    runtime.submit(stream, increment(runtime, at, 8, (&Arc::default(), 1))).unwrap();
+    runtime.submit(stream, increment(runtime, Some(stream), (at, 8), (&Arc::default(), 1))).unwrap();
     mock::synchronize(stream);
     assert_eq!(mock::read(at, 8), vec![2; 8]);
 }
@@ -164,6 +169,51 @@ fn memory_is_reused_and_never_more_than_the_most_in_use() {
     assert_eq!(pool.sizes(), (2 * size, 2 * size));
     drop(both);
     assert_eq!(pool.sizes(), (0, 2 * size));
+}
+
+#[test]
+fn any_number_of_queued_works_of_a_stream_uses_one_buffer_and_each_sees_the_one_before() {
+    for kind in KINDS {
+        let runtime = mock::runtime(kind);
+        let (stream, at) = (mock::stream(kind), mock::device_copy(&[0; 500]));
+        let order = Arc::new(Mutex::new(None));
+        runtime.enqueue(stream, Box::new(Ends(Arc::clone(&order)))).unwrap();
+        let began = Arc::new(AtomicUsize::new(0));
+        let mut places = Vec::new();
+        for _ in 0..100 {
+            let staged = increment(runtime, Some(stream), (at, 500), (&began, 1));
+            places.push(staged.buffer.data());
+            runtime.submit(stream, staged).unwrap();
+        }
+        places.dedup();
+        assert_eq!((places.len(), began.load(Ordering::SeqCst)), (1, 0));
+        *order.lock().unwrap() = Some(false);
+        mock::synchronize(stream);
+        assert_eq!(mock::read(at, 500), vec![100; 500], "{kind:?}");
+    }
+}
+
+#[test]
+fn threads_that_use_one_stream_do_not_mix_their_works() {
+    let (kind, runtime) = (Kind::WaitsByValue, mock::runtime(Kind::WaitsByValue));
+    let stream = mock::stream(kind);
+    let places: Vec<usize> = (0..4).map(|_| mock::device_copy(&[0; 64]) as usize).collect();
+    std::thread::scope(|scope| {
+        for at in &places {
+            let stream = Stream(stream.0);
+            scope.spawn(move || {
+                let (stream, at) = (stream, *at as *mut i64);
+                for _ in 0..50 {
+                    let staged = increment(runtime, Some(stream), (at, 64), (&Arc::default(), 1));
+                    runtime.submit(stream, staged).unwrap();
+                }
+            });
+        }
+    });
+    mock::synchronize(stream);
+    for at in places {
+        assert_eq!(mock::read(at as *const i64, 64), vec![50; 64]);
+    }
 }
 
 #[test]
