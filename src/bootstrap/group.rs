@@ -208,7 +208,10 @@ impl Group {
 
     fn disconnect(&mut self, rank: usize) -> bool {
         let was = self.seats[rank].conn.take().is_some();
-        self.connected -= usize::from(was);
+        // A branch on purpose: rustc 1.95 drops `connected -= usize::from(was)` here when it optimises.
+        if was {
+            self.connected -= 1;
+        }
         was
     }
 }
