@@ -207,12 +207,12 @@ impl Group {
     }
 
     fn disconnect(&mut self, rank: usize) -> bool {
-        let was = self.seats[rank].conn.take().is_some();
-        // A branch on purpose: rustc 1.95 drops `connected -= usize::from(was)` here when it optimises.
-        if was {
-            self.connected -= 1;
+        // Not `connected -= usize::from(was)`: rustc 1.95.0 drops that subtraction when it optimises and inlines this into `bye`.
+        if self.seats[rank].conn.take().is_none() {
+            return false;
         }
-        was
+        self.connected -= 1;
+        true
     }
 }
 
