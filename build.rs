@@ -1,8 +1,10 @@
-//! Soname of the shared library and the git stamp shown by `mccl_version`; nothing else.
+//! Soname and link flags of the shared library and the git stamp shown by `mccl_version`; nothing else.
 use std::process::Command;
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmccl.so.2");
+    // Threads of the library may outlive a dlclose.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     for (key, args) in [
         ("MCCL_GIT_BRANCH", &["rev-parse", "--abbrev-ref", "HEAD"][..]),
         ("MCCL_GIT_TAG", &["describe", "--tags", "--always"][..]),

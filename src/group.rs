@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use crate::algo::Step;
 use crate::algo::{Lane, Program, input, output, pairwise};
-use crate::base::Result;
 use crate::base::types::{Collective, DataType, RedOp};
-use crate::comm::{self, Comm, InitRequest};
+use crate::base::{Result, log};
+use crate::comm::{self, Comm, Config, InitRequest};
 use crate::device::Stream;
 use crate::exec::{BoundOp, Core, Job, Launch, job, launch_all, launch_one};
 use crate::plan::{Algorithm, Geometry, Plan};
@@ -42,13 +42,20 @@ pub struct VectorCounts {
     pub recv_displs: Vec<usize>,
 }
 
-type InitDone = Box<dyn FnOnce(Result<Arc<Comm>>) + Send>;
+/// Takes the result of an initialisation or split, on whichever thread it ran.
+pub type Done<T> = Box<dyn FnOnce(Result<T>) + Send>;
+
+/// Something that all ranks of a communicator do together and that blocks until they have.
+struct Meeting {
+    device: i32,
+    act: Box<dyn FnOnce() -> Result<()> + Send>,
+}
 
 #[derive(Default)]
 struct Group {
     depth: usize,
     ops: Vec<Op>,
-    inits: Vec<(InitRequest, InitDone)>,
+    meetings: Vec<Meeting>,
 }
 
 thread_local! {
@@ -64,7 +71,7 @@ pub fn start() -> Result<()> {
 /// Ends a group; the outermost end starts what was collected.
 pub fn end() -> Result<()> {
     let Some(group) = close()? else { return Ok(()) };
-    run_inits(group.inits)?;
+    run_meetings(group.meetings)?;
     run_ops(group.ops.into())
 }
 
@@ -111,38 +118,56 @@ pub fn submit(op: Op) -> Result<()> {
 }
 
 /// Initialises a communicator now, or at the end of the open group together with the others collected there.
-pub fn submit_init(mut request: InitRequest, done: InitDone) -> Result<()> {
-    if request.device.is_none() {
-        request.device = Some(crate::device::runtime()?.current_device()?);
-    }
-    let now = GROUP.with_borrow_mut(|group| match group.depth {
-        0 => Some((request, done)),
-        _ => {
-            group.inits.push((request, done));
-            None
-        }
-    });
-    let Some((request, done)) = now else { return Ok(()) };
-    let result = comm::init(request);
+pub fn submit_init(mut request: InitRequest, done: Done<Arc<Comm>>) -> Result<()> {
+    let device = match request.device {
+        Some(device) => device,
+        None => crate::device::runtime()?.current_device()?,
+    };
+    request.device = Some(device);
+    submit_meeting(Meeting { device, act: Box::new(move || report(comm::init(request), done)) })
+}
+
+/// Splits a communicator now, or at the end of the open group together with the others collected there.
+pub fn submit_split(
+    parent: Arc<Comm>,
+    color: i32,
+    key: i32,
+    config: Option<Config>,
+    done: Done<Option<Arc<Comm>>>,
+) -> Result<()> {
+    let device = parent.device();
+    submit_meeting(Meeting { device, act: Box::new(move || report(parent.split(color, key, config), done)) })
+}
+
+fn report<T>(result: Result<T>, done: Done<T>) -> Result<()> {
     let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
     done(result);
     outcome
 }
 
-/// One thread per communicator: initialisation is a meeting of ranks, and several may be of one communicator.
-fn run_inits(inits: Vec<(InitRequest, InitDone)>) -> Result<()> {
+fn submit_meeting(meeting: Meeting) -> Result<()> {
+    let now = GROUP.with_borrow_mut(|group| match group.depth {
+        0 => Some(meeting),
+        _ => {
+            group.meetings.push(meeting);
+            None
+        }
+    });
+    now.map_or(Ok(()), |meeting| (meeting.act)())
+}
+
+/// One thread each: they are meetings of ranks, and several may be of one communicator.
+fn run_meetings(meetings: Vec<Meeting>) -> Result<()> {
     let results: Vec<Result<()>> = std::thread::scope(|scope| {
-        let start = |(request, done): (InitRequest, InitDone)| {
-            let spawned =
-                std::thread::Builder::new().name("mccl-init".into()).spawn_scoped(scope, move || {
-                    let result = comm::init(request);
-                    let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
-                    done(result);
-                    outcome
-                });
+        let start = |meeting: Meeting| {
+            let thread = std::thread::Builder::new().name("mccl-init".into());
+            let spawned = thread.spawn_scoped(scope, move || {
+                log::set_thread_device(meeting.device);
+                (meeting.act)()
+            });
             spawned.map_err(|e| crate::base::Error::system("a thread for initialisation", &e))
         };
-        let threads: Vec<_> = inits.into_iter().map(start).collect();
+        let threads: Vec<_> = meetings.into_iter().map(start).collect();
         let join = |thread: Result<std::thread::ScopedJoinHandle<'_, Result<()>>>| {
             thread?.join().unwrap_or_else(|_| Err(err!(Internal, "initialisation panicked")))
         };

@@ -62,6 +62,12 @@ fn layouts() -> Rows {
             height = "height",
         ]
     );
+    device_prop(r);
+    driver_layouts(r);
+    rows
+}
+
+fn device_prop(r: &mut Rows) {
     layout!(r, musaDeviceProp, "musaDeviceProp", []);
     all_fields!(
         r,
@@ -116,6 +122,9 @@ fn layouts() -> Rows {
             reserved,
         ]
     );
+}
+
+fn driver_layouts(r: &mut Rows) {
     layout!(r, MUuuid, "MUuuid", [bytes = "bytes"]);
     layout!(r, MUmemLocation, "MUmemLocation", [id = "id"]);
     layout!(r, MUmemAccessDesc, "MUmemAccessDesc", [location = "location", flags = "flags"]);
@@ -137,7 +146,6 @@ fn layouts() -> Rows {
         flags + offset_of!(MUmemAllocFlags, gpuDirectRDMACapable),
     );
     row(r, "offsetof(MUmemAllocationProp, allocFlags.usage)", flags + offset_of!(MUmemAllocFlags, usage));
-    rows
 }
 
 /// Every error of the table under both its names, and the values that the core uses.

@@ -47,7 +47,7 @@ fn an_upward_use_is_found() {
         assert_eq!(upward_uses("channel/fifo.rs", source).len(), 1, "{source}");
     }
     assert!(
-        upward_uses("channel/fifo.rs", "use crate::transport::Link;\nuse crate::base::{Error, Result};")
+        upward_uses("transport/shm.rs", "use crate::channel::Region;\nuse crate::base::{Error, Result};")
             .is_empty()
     );
     assert!(upward_uses("channel/fifo.rs", "use crate::{bail, base::Result, err};").is_empty());

@@ -95,9 +95,9 @@ settings! {
     debug_timestamp_format: TimestampFormat = TimestampFormat::default(), "[%F %T]_";
     /// Which levels carry a time stamp; a leading `^` takes the named ones away from ALL.
     debug_timestamp_levels: LogLevels = LogLevels::default(), "WARN";
-    /// Algorithms that may be chosen: `[function:][^]name,…`, several of them parted by `;`.
+    /// Algorithms that may be chosen, Ring and Flat: `[function:][^]name,…`, several of them parted by `;`. Others of the API family are known and run as something else.
     algo: Option<String> = None, "all";
-    /// Protocols that may be chosen, in the syntax of MCCL_ALGO.
+    /// Protocols that may be chosen, in the syntax of MCCL_ALGO. This version has Simple; LL and LL128 are known and run as that.
     proto: Option<String> = None, "all";
     /// Network interfaces: prefixes parted by commas; a leading `^` excludes, a leading `=` asks for whole names.
     socket_ifname: Option<String> = None, "chosen by kind and address";
@@ -119,10 +119,6 @@ settings! {
     timeout: Seconds = Seconds(1800), "1800";
     /// Device runtime to load, a path or a file name; `emu` takes the emulated one beside this library.
     device_runtime: Option<String> = None, "the process's own, a real one, the emulated one";
-    /// 1: check that buffers are memory that the communicator's device can reach.
-    check_pointers: bool = false, "0";
-    /// 1: reduce in the order of ranks, so that results do not depend on the choice of algorithm.
-    deterministic: bool = false, "0";
 }
 
 /// A time in seconds; 0 means without limit.
@@ -166,7 +162,12 @@ impl Env {
             vars.into_iter().filter(|(name, text)| name.starts_with(PREFIX) && !text.is_empty()).collect();
         // Every field is an optional text, which no text fails to be.
         let raw = envy::prefixed(PREFIX).from_iter(set.clone()).unwrap_or_default();
-        Env::from_raw(raw, set)
+        let mut env = Env::from_raw(raw, set);
+        // Who asks for a log in a word that is not known is told so, and for that there must be a log.
+        if env.problems.iter().any(|problem| problem.variable == "MCCL_DEBUG") {
+            env.debug = LogLevel::Warn;
+        }
+        env
     }
 
     /// The set variables that this version reads without effect.
@@ -237,6 +238,13 @@ mod tests {
                 "MCCL_TIMEOUT: '4M' is not usable, allowed: whole number, 0 to 4294967295",
             ]
         );
+    }
+
+    #[test]
+    fn an_unknown_log_level_is_reported_in_a_log() {
+        let env = env(&[("MCCL_DEBUG", "LOUD")]);
+        assert_eq!(env.debug, LogLevel::Warn);
+        assert_eq!(env.problems[0].variable, "MCCL_DEBUG");
     }
 
     #[test]

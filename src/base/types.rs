@@ -100,6 +100,25 @@ pub enum Collective {
 }
 
 impl Collective {
+    pub const ALL: [Self; 11] = [
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllGather,
+        Self::ReduceScatter,
+        Self::AllReduce,
+        Self::AlltoAll,
+        Self::Scatter,
+        Self::Gather,
+        Self::AlltoAllv,
+        Self::Send,
+        Self::Recv,
+    ];
+
+    /// The collective of that name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|coll| coll.name().eq_ignore_ascii_case(name))
+    }
+
     /// The name in logs and messages.
     pub const fn name(self) -> &'static str {
         match self {

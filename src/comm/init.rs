@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::env::{AddressFamily, Env};
 use crate::base::types::Rank;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, log};
 use crate::bootstrap::{self, JoinRequest, Patience, Session, local};
 use crate::channel::slots::Slots;
 use crate::channel::{Layout, Region};
@@ -93,6 +93,7 @@ pub fn init(request: InitRequest) -> Result<Arc<Comm>> {
     let background = Arc::clone(&comm);
     let thread = std::thread::Builder::new().name("mccl-init".into());
     let started = thread.spawn(move || {
+        log::set_thread_device(background.device);
         if let Err(error) = connect(&background, &request) {
             warn_!("{}: {error}", request.call);
         }

@@ -6,8 +6,8 @@ use crate::base::env::{Env, LogLevel};
 use crate::base::{Result, log};
 use crate::comm::Comm;
 use crate::exec::Core;
-use crate::plan::{Algorithm, choose};
-use crate::{bail, info, warn_};
+use crate::plan::{Allowed, allowed, choose};
+use crate::{info, warn_};
 
 /// Settings that could not be used, once per process.
 pub(super) fn problems_once() {
@@ -63,29 +63,14 @@ pub(super) fn name(hash: u64) -> String {
     format!("{hash:#018x}")
 }
 
-/// The algorithms that `MCCL_ALGO` leaves; empty: all.
-pub(super) fn allowed_algorithms(env: &Env) -> Result<Vec<Algorithm>> {
-    let Some(text) = &env.algo else { return Ok(Vec::new()) };
-    let (invert, list) = match text.strip_prefix('^') {
-        Some(rest) => (true, rest),
-        None => (false, text.as_str()),
-    };
-    let mut named = Vec::new();
-    for name in list.split(',').map(str::trim).filter(|n| !n.is_empty()) {
-        match name.to_ascii_lowercase().as_str() {
-            "ring" => named.push(Algorithm::Ring),
-            "flat" => named.extend([Algorithm::OneShot, Algorithm::TwoShot]),
-            "tree" | "collnetdirect" | "collnetchain" | "nvls" | "nvlstree" | "pat" => {
-                info!(Tuning, "MCCL_ALGO: {name} is not offered, another algorithm runs in its place");
-            }
-            _ => bail!(
-                InvalidUsage,
-                "MCCL_ALGO: '{name}' is not an algorithm (Ring, Flat, Tree, CollnetDirect, CollnetChain, NVLS, NVLSTree, PAT)"
-            ),
-        }
+/// The algorithms that `MCCL_ALGO` leaves; says what of it and of `MCCL_PROTO` this version does not have.
+pub(super) fn allowed_algorithms(env: &Env) -> Result<Allowed> {
+    for list in env.proto.as_deref().map(allowed::without_simple).transpose()?.unwrap_or_default() {
+        info!(Tuning, "MCCL_PROTO: {list} is not offered, Simple runs in its place");
     }
-    if invert {
-        return Ok(Algorithm::ALL.into_iter().filter(|a| !named.contains(a)).collect());
+    let understood = env.algo.as_deref().map(Allowed::of_algorithms).transpose()?.unwrap_or_default();
+    for name in understood.not_offered {
+        info!(Tuning, "MCCL_ALGO: {name} is not offered, another algorithm runs in its place");
     }
-    Ok(named)
+    Ok(understood.allowed)
 }

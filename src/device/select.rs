@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::base::env::Env;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, log};
 use crate::device::Runtime;
 use crate::device::emulated::{ENTRY, Emulated};
 use crate::device::musa::Source;
@@ -19,19 +19,26 @@ const NAMES: [&str; 5] =
 /// The emulated runtime's file in a build folder or an installation.
 const EMULATED: [&str; 2] = ["libmusart.so", "libmusart.so.5"];
 
+static RUNTIME: OnceLock<std::result::Result<Box<dyn Runtime>, Error>> = OnceLock::new();
+
 /// The runtime of this process.
 ///
 /// # Errors
 /// None can be loaded, or the named one cannot; the same error for every later call.
 pub fn runtime() -> Result<&'static dyn Runtime> {
-    static RUNTIME: OnceLock<std::result::Result<Box<dyn Runtime>, Error>> = OnceLock::new();
     match RUNTIME.get_or_init(|| find(Env::get().device_runtime.as_deref())) {
         Ok(runtime) => Ok(&**runtime),
         Err(error) => Err(error.clone()),
     }
 }
 
+/// The calling thread's device, for log lines; unknown until there is a runtime.
+fn device_of_thread() -> Option<i32> {
+    RUNTIME.get()?.as_ref().ok()?.current_device().ok()
+}
+
 fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
+    log::set_device_source(device_of_thread);
     let (source, place) = locate(named)?;
     let runtime: Box<dyn Runtime> = match Emulated::load(&source)? {
         Some(emulated) => Box::new(emulated),

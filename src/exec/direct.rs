@@ -3,7 +3,7 @@ use smallvec::SmallVec;
 
 use crate::algo::{Block, Buf, Peers, Step};
 use crate::base::Result;
-use crate::base::types::{DataType, Rank, Scalar};
+use crate::base::types::{Collective, DataType, Rank, Scalar};
 use crate::channel::slots::{Record, Slots};
 use crate::device::reduce::{self, Input};
 use crate::exec::access::Access;
@@ -33,10 +33,7 @@ pub fn publish(engine: &mut Engine, op: &mut BoundOp) -> Result<Outcome> {
         record.input = engine.place(op.input);
         record.output = engine.place(op.output);
     }
-    let reads_input = !matches!(
-        op.coll,
-        crate::base::types::Collective::Broadcast | crate::base::types::Collective::Scatter
-    ) || op.root == engine.me;
+    let reads_input = !matches!(op.coll, Collective::Broadcast | Collective::Scatter) || op.root == engine.me;
     let payload = payload.filter(|_| reads_input);
     // SAFETY: the caller's input is readable for the extent of its blocks (API contract), and the buffers stay untouched
     // until the operation is complete, which is after every reader has finished.
@@ -309,22 +306,9 @@ fn mismatch(rank: Rank, theirs: &Record, op: &BoundOp) -> String {
 
 /// `AllReduce(count 5, type 7, op 0, root 0)` of a signature.
 pub fn describe(signature: u64, count: u64) -> String {
-    use crate::base::types::Collective as C;
-    let all = [
-        C::Broadcast,
-        C::Reduce,
-        C::AllGather,
-        C::ReduceScatter,
-        C::AllReduce,
-        C::AlltoAll,
-        C::Scatter,
-        C::Gather,
-        C::AlltoAllv,
-        C::Send,
-        C::Recv,
-    ];
     let code = (signature >> 56) as u8;
-    let name = all.iter().find(|c| **c as u8 == code).map_or("an unknown function", |c| c.name());
+    let name =
+        Collective::ALL.into_iter().find(|c| *c as u8 == code).map_or("an unknown function", |c| c.name());
     let dtype =
         DataType::ALL.get((signature >> 48) as usize & 0xff).map_or("unknown".into(), |d| format!("{d:?}"));
     let op = ["sum", "prod", "max", "min", "avg", "premulsum"];

@@ -81,7 +81,7 @@ fn world(n: usize, allowed: &[Algorithm]) -> Vec<Arc<Core>> {
     let core = |me: Rank| {
         let host = HostView { region: region.clone(), me, ranks: (0..n).collect() };
         let shape = Shape { nranks: n, one_region: n > 1, direct: n > 1, cores: 2 };
-        let choice = Choice { allowed: allowed.to_vec(), ..Choice::default() };
+        let choice = Choice { allowed: allowed.to_vec().into(), ..Choice::default() };
         let planner = Planner::new(me, shape, choice, (0..n).collect());
         let slots = (n > 1).then(|| Slots::new(region.clone(), me));
         let links = Box::new(RegionLinks(host.clone()));

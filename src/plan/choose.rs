@@ -4,6 +4,7 @@
 //! cores together 30 GB/s of reads and writes out of memory, 4-6 GB/s and 12 µs a hop over loopback TCP).
 use crate::base::types::Collective;
 use crate::channel::layout::OP_INLINE;
+use crate::plan::Allowed;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,15 +68,15 @@ impl Default for Costs {
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     pub costs: Costs,
-    /// Algorithms that the user allows; empty: all.
-    pub allowed: Vec<Algorithm>,
+    /// Algorithms that the user allows.
+    pub allowed: Allowed,
 }
 
 impl Choice {
     /// The cheapest algorithm for `bytes`: count × element size, as passed to the call.
     pub fn pick(&self, shape: &Shape, coll: Collective, bytes: usize) -> Algorithm {
         let able = |a: &Algorithm| runs(*a, shape, coll, bytes);
-        let allowed = |a: &Algorithm| self.allowed.is_empty() || self.allowed.contains(a);
+        let allowed = |a: &Algorithm| self.allowed.admits(coll, *a);
         let cheapest = |only_allowed: bool| {
             let candidates = Algorithm::ALL.into_iter().filter(able).filter(|a| !only_allowed || allowed(a));
             candidates.min_by(|a, b| {
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_forced_algorithm_wins_where_it_can_run() {
-        let choice = Choice { allowed: vec![Algorithm::Ring], ..Choice::default() };
+        let choice = Choice { allowed: vec![Algorithm::Ring].into(), ..Choice::default() };
         assert_eq!(choice.pick(&LOCAL, Collective::AllReduce, 8), Algorithm::Ring);
         assert_eq!(choice.pick(&LOCAL, Collective::AlltoAllv, 8), Algorithm::Pairwise);
     }

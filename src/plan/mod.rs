@@ -2,9 +2,11 @@
 //! every rank has, so all ranks of a communicator choose alike without talking.
 #![forbid(unsafe_code)]
 
+pub mod allowed;
 pub mod choose;
 pub mod geometry;
 
+pub use allowed::Allowed;
 pub use choose::{Algorithm, Choice, Costs, Shape};
 pub use geometry::Geometry;
 

@@ -328,10 +328,23 @@ pub(super) unsafe fn split(
         // SAFETY: as above.
         let config = (!config.is_null()).then(|| unsafe { config::parse(config) }).transpose()?;
         let place = args::new_comm()?;
-        let child = parent.split(color, key, config)?;
-        let state = child.as_ref().map_or(mcclResult_t::SUCCESS, |child| progress(child));
-        out.write(child.map_or(std::ptr::null_mut(), |child| place.fill(child)));
-        Ok(state)
+        let state = Arc::new(AtomicI32::new(mcclResult_t::SUCCESS.0));
+        let seen = Arc::clone(&state);
+        group::submit_split(
+            parent,
+            color,
+            key,
+            config,
+            Box::new(move |made| {
+                let Ok(child) = made else { return };
+                if let Some(child) = &child {
+                    // Relaxed: as in `join_at`.
+                    seen.store(progress(child).0, Ordering::Relaxed);
+                }
+                out.write(child.map_or(std::ptr::null_mut(), |child| place.fill(child)));
+            }),
+        )?;
+        Ok(mcclResult_t(state.load(Ordering::Relaxed)))
     })
 }
 

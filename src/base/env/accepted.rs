@@ -23,6 +23,8 @@ const fn of(
 #[rustfmt::skip]
 pub const ACCEPTED: &[Accepted] = &[
     of("WARN_ENABLE_DEBUG_INFO", "0 or 1", "0", "log more after the first WARN"),
+    of("CHECK_POINTERS", "0 or 1", "0", "check that buffers are memory that the communicator's device can reach"),
+    of("DETERMINISTIC", "0 or 1", "0", "results that do not depend on the choice of algorithm"),
     of("SET_THREAD_NAME", "0 or 1", "0", "give the library's threads names"),
     of("THREAD_THRESHOLDS", "six numbers", "chosen", "work per thread below which fewer threads are used"),
     of("TUNER_PLUGIN", "name or path", "none", "plugin that edits the cost table"),
