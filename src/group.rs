@@ -103,7 +103,7 @@ fn close() -> Result<Option<Group>> {
 
 /// Starts an operation, or collects it for the end of the open group.
 pub fn submit(op: Op) -> Result<()> {
-    op.comm.core()?;
+    op.comm.usable()?;
     let collected = GROUP.with_borrow_mut(|group| match group.depth {
         0 => Some(op),
         _ => {

@@ -49,6 +49,48 @@ pub fn linked_libraries(scratch: &Path) -> PathBuf {
     folder
 }
 
+/// Builds `ffi-tests/programs/SOURCE`, C or C++ by its ending, with everything a strict user would turn on.
+pub fn program(source: &str, folder: &Path) -> PathBuf {
+    build(&crate::root().join("ffi-tests/programs").join(source), folder, &[])
+}
+
+/// Builds a program that links with both libraries. Every name is resolved at the start, and the runtime stays a dependency
+/// although nothing of it may be named.
+pub fn build(source: &Path, folder: &Path, more: &[&str]) -> PathBuf {
+    let cpp = source.extension().is_some_and(|kind| kind == "cpp");
+    let program = folder.join(source.file_stem().expect("a source has a name"));
+    let mut compile = compiler(cpp);
+    compile.arg(if cpp { "-std=c++11" } else { "-std=c99" }).arg("-D_DEFAULT_SOURCE").args(STRICT).args(more);
+    link(&mut compile, source, folder, &program);
+    program
+}
+
+/// Completes a compiler's command line and runs it.
+pub fn link(compile: &mut Command, source: &Path, folder: &Path, program: &Path) {
+    let libraries = linked_libraries(folder);
+    compile.arg(source).arg("-o").arg(program).arg("-L").arg(&libraries);
+    run(compile.args(["-Wl,-z,now", "-Wl,--no-as-needed", "-lmccl", "-lmusart", "-lpthread"]));
+}
+
+/// A command for a built program that finds the libraries of this build and none of the caller's settings.
+pub fn started(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    forget_settings(&mut command);
+    command.env("LD_LIBRARY_PATH", folder.join("lib"));
+    command
+}
+
+/// Takes the settings that a caller of the tests may have, and those of a launcher, from a command.
+pub fn forget_settings(command: &mut Command) {
+    let ours = |name: &str| {
+        let kept = name.starts_with("MCCL_TEST_") || name == "MCCL_BLESS";
+        ["MCCL_", "OMPI_", "PMI", "SLURM_"].iter().any(|start| name.starts_with(start)) && !kept
+    };
+    for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+}
+
 /// Runs a command that must succeed; returns its standard output.
 ///
 /// # Panics

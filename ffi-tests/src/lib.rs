@@ -5,6 +5,7 @@ pub mod artefact;
 pub mod cc;
 pub mod compat;
 pub mod source;
+pub mod team;
 
 /// The root of the source tree.
 pub fn root() -> &'static Path {

@@ -1,8 +1,5 @@
 //! C programs against the shared library: they compile, link with every name resolved at once, and print their transcript.
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use ffi_tests::cc::{STRICT, compiler, linked_libraries, run};
+use ffi_tests::cc::{build, run, started};
 use ffi_tests::{artefact, functions_of_the_header, root, scratch};
 
 #[test]
@@ -91,21 +88,4 @@ fn assert_transcript(name: &str) {
     let folder = scratch(env!("CARGO_TARGET_TMPDIR"), name);
     let program = build(&root().join(format!("ffi-tests/programs/{name}.c")), &folder, &[]);
     artefact::check(&format!("ffi-tests/programs/{name}.txt"), &run(&mut started(&program, &folder)));
-}
-
-fn build(source: &Path, folder: &Path, more: &[&str]) -> PathBuf {
-    let program = folder.join(source.file_stem().unwrap());
-    let libraries = linked_libraries(folder);
-    let mut compile = compiler(false);
-    compile.arg("-std=c99").args(STRICT).args(more).arg(source).arg("-o").arg(&program);
-    // Every name is resolved at the start, and the runtime stays a dependency although nothing of it is named.
-    compile.arg("-L").arg(&libraries).args(["-Wl,-z,now", "-Wl,--no-as-needed", "-lmccl", "-lmusart"]);
-    run(&mut compile);
-    program
-}
-
-fn started(program: &Path, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", folder.join("lib")).env_remove("MCCL_DEBUG");
-    command
 }

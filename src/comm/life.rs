@@ -36,6 +36,18 @@ impl Comm {
         self.drain(core, Env::get().timeout.limit())
     }
 
+    /// An operation may be started.
+    ///
+    /// # Errors
+    /// As for [`Comm::core`]; InvalidUsage after finalize, destroy or abort.
+    pub fn usable(&self) -> Result<()> {
+        match *lock(&self.stage) {
+            Stage::Alive => self.core().map(drop),
+            Stage::Finalized => Err(err!(InvalidUsage, "the communicator was finalized: no operation may follow")),
+            Stage::Ended => Err(err!(InvalidUsage, "the communicator was destroyed or aborted")),
+        }
+    }
+
     /// Finalizes if that was not done, and lets go of everything.
     pub fn destroy(self: &Arc<Self>) -> Result<()> {
         let before = std::mem::replace(&mut *lock(&self.stage), Stage::Ended);
@@ -69,7 +81,8 @@ impl Comm {
         self.cancelled.store(true, Ordering::Release);
         let Some(Ok(core)) = self.core.get() else { return Ok(()) };
         core.fail(err!(Aborted, "rank {} aborted the communicator", self.rank), None);
-        let result = self.drain(core, Some(ABORT_PATIENCE));
+        // What failed before was reported then; an abort is how a failed communicator ends.
+        let result = self.settle(core, Some(ABORT_PATIENCE));
         info!(
             Init,
             "comm {:p} rank {} nranks {} - Abort COMPLETE",
@@ -81,8 +94,17 @@ impl Comm {
         result
     }
 
-    /// Waits until every task is over, and helps other work of this process along meanwhile.
+    /// Waits until every task is over; the error that ended them.
     fn drain(&self, core: &Core, limit: Option<Duration>) -> Result<()> {
+        self.settle(core, limit)?;
+        match core.failure() {
+            Some(error) if error.kind != ErrorKind::Aborted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until every task is over, and helps other work of this process along meanwhile.
+    fn settle(&self, core: &Core, limit: Option<Duration>) -> Result<()> {
         let start = Instant::now();
         while !core.idle() {
             self.runtime.help();
@@ -100,10 +122,7 @@ impl Comm {
                 );
             }
         }
-        match core.failure() {
-            Some(error) if error.kind != ErrorKind::Aborted => Err(error),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 

@@ -62,7 +62,7 @@ impl OwnedPollable {
         let rearm = unsafe { (*self.raw.vtable).rearm }?;
         // SAFETY: the context is alive as long as `self`; the launch holds the graph's launch lock.
         let ctx: *mut c_void = unsafe { rearm(self.raw.ctx) };
-        (!ctx.is_null()).then_some(Self { raw: Pollable { ctx, vtable: self.raw.vtable } })
+        (!ctx.is_null()).then(|| Self { raw: Pollable { ctx, vtable: self.raw.vtable } })
     }
 }
 

@@ -19,6 +19,8 @@ const BATCH: usize = 8;
 const LIMITS: Limits = Limits { connect: Duration::from_secs(5), answer: None };
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// A peer that refuses connections for so long is gone.
+const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
 
 /// See [`super`]. Made by [`super::SocketHub::send_end`].
 #[derive(Debug)]
@@ -189,6 +191,8 @@ struct Dialing {
     not_before: Instant,
     pause: Duration,
     failing_since: Option<Instant>,
+    /// Since when every attempt was refused.
+    refused_since: Option<Instant>,
     timeout: Duration,
 }
 
@@ -205,6 +209,7 @@ impl Dialing {
             not_before: Instant::now(),
             pause: FIRST_PAUSE,
             failing_since: None,
+            refused_since: None,
             timeout,
         }
     }
@@ -245,6 +250,12 @@ impl Dialing {
         if now.duration_since(since) >= self.timeout {
             let (peer, text, time) = (self.peer, &failure.text, self.timeout.as_secs_f64());
             bail!(Remote, "rank {peer} cannot be reached for {time} s: {text}");
+        }
+        // Peers listen before they tell their addresses, so a refusal means that the peer has ended.
+        self.refused_since = failure.refused.then(|| self.refused_since.unwrap_or(now));
+        if self.refused_since.is_some_and(|since| now.duration_since(since) >= REFUSAL_LIMIT) {
+            let (peer, text, time) = (self.peer, &failure.text, REFUSAL_LIMIT.as_secs());
+            bail!(Remote, "rank {peer} is gone: nobody has listened for {time} s ({text})");
         }
         self.turn = self.turn.wrapping_add(1);
         if self.turn.is_multiple_of(self.addresses.len()) {
