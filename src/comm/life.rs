@@ -43,7 +43,9 @@ impl Comm {
     pub fn usable(&self) -> Result<()> {
         match *lock(&self.stage) {
             Stage::Alive => self.core().map(drop),
-            Stage::Finalized => Err(err!(InvalidUsage, "the communicator was finalized: no operation may follow")),
+            Stage::Finalized => {
+                Err(err!(InvalidUsage, "the communicator was finalized: no operation may follow"))
+            }
             Stage::Ended => Err(err!(InvalidUsage, "the communicator was destroyed or aborted")),
         }
     }
