@@ -17,6 +17,10 @@ test:     ## all that CI checks: format, lints, every test, programs from end to
 	@.ci/deps
 	@BUILD=$(BUILD) .ci/checks
 
+deep:     ## many more cases of the property tests, and operations beyond 4 GiB
+	MCCL_TEST_CASES=3000 $(CARGO) test --release -p ffi-tests --test collectives
+	$(CARGO) test --release -p ffi-tests --test teams -- --ignored beyond
+
 check:    ## format and lints alone
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
@@ -30,7 +34,7 @@ abi:      ## header, symbols, layouts, C programs and the installed tree
 
 bless:    ## rewrite the committed artefacts that tests compare; review the difference
 	MCCL_BLESS=1 $(CARGO) test --release -p ffi-tests --test header
-	MCCL_BLESS=1 $(CARGO) test --release -p ffi-tests --test symbols --test layout --test programs --test env_doc
+	MCCL_BLESS=1 $(CARGO) test --release -p ffi-tests --test symbols --test layout --test programs --test teams --test env_doc
 
 bench:    ## micro benchmarks of the hot paths
 	$(CARGO) bench --workspace

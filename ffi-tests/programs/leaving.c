@@ -1,5 +1,6 @@
 /* Processes that go without a word: the program ends while its communicator lives (LEAVE=exit), children are forked before the
- * first call (LEAVE=fork), a rank is killed while others wait for it (LEAVE=killed). */
+ * first call (LEAVE=fork), a rank is killed while others wait for it (LEAVE=killed), a rank sends and is gone before the other
+ * receives (LEAVE=sent). */
 #include <sys/wait.h>
 #include "harness.h"
 
@@ -33,6 +34,18 @@ int main(void) {
   buffer = device_floats(COUNT);
   CHECK(work(comm, buffer, stream));
   expect(buffer, COUNT, (float)team_size(), "all-reduce");
+  if (strcmp(leave, "sent") == 0) {
+    fill(buffer, 10, 4);
+    if (team_rank() == 1) {
+      MCCL(mcclSend(buffer, 10, mcclFloat, 0, comm, stream));
+    } else {
+      usleep(500000);
+      fill(buffer, 10, 0);
+      MCCL(mcclRecv(buffer, 10, mcclFloat, 1, comm, stream));
+    }
+    MUSA(musaStreamSynchronize(stream));
+    expect(buffer, 10, 4, "message");
+  }
   if (strcmp(leave, "killed") != 0) {
     printf("leaves a communicator behind\n");
     return 0;

@@ -4,7 +4,7 @@
 #define DEVICES 4
 #define COUNT 100003
 
-static mcclComm_t comms[DEVICES];
+static mcclComm_t comms[DEVICES], parents[DEVICES];
 static musaStream_t streams[DEVICES];
 static float *send[DEVICES], *recv[DEVICES];
 
@@ -77,6 +77,19 @@ int main(void) {
   for (i = 0; i < 2; i++) MUSA(musaStreamSynchronize(streams[i]));
   for (i = 0; i < 2; i++) expect(recv[i], COUNT, triangle(2), "nested groups");
   destroy(2, "nested groups");
+
+  /* All ranks of a split in one thread, in a group. */
+  MCCL(mcclCommInitAll(parents, DEVICES, NULL));
+  MCCL(mcclGroupStart());
+  for (i = 0; i < DEVICES; i++) MCCL(mcclCommSplit(parents[i], i / 2, -i, &comms[i], NULL));
+  MCCL(mcclGroupEnd());
+  for (i = 0; i < DEVICES; i++) {
+    MCCL(mcclCommUserRank(comms[i], &device));
+    CHECK(device == 1 - i % 2);
+    MCCL(mcclCommDestroy(parents[i]));
+  }
+  all_reduce(2, 1, triangle(2), "half of a split");
+  destroy(DEVICES, "split in a group");
   printf("end without a start: %d\n", (int)mcclGroupEnd());
   return 0;
 }

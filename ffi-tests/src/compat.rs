@@ -26,6 +26,17 @@ const REFUSED: &str = "refused_arguments_are_named_with_value_and_range";
 /// Proof for what one communicator of one rank can show.
 const LIVE: &str = "a_live_communicator_refuses_bad_arguments_and_ends_with_its_handle";
 
+/// Proof by every collective against a reference.
+const PROCESSES: &str = "process_ranks_agree_with_the_reference";
+
+/// Proof by programs of the users' documentation.
+const ONE_THREAD: &str = "one_thread_drives_many_devices_with_and_without_groups";
+const SCALABLE: &str = "several_ids_start_a_communicator_and_registered_buffers_work";
+const SPLIT: &str = "splits_make_working_communicators";
+const ENDS: &str = "communicators_end_in_any_order_and_an_abort_wakes_the_waiting";
+const FACTORS: &str = "factors_and_averages_are_right";
+const ROOTS: &str = "operations_with_roots_and_counts_are_right";
+
 const fn f(name: &'static str, state: State) -> Function {
     Function { name, state }
 }
@@ -34,49 +45,49 @@ const fn f(name: &'static str, state: State) -> Function {
 #[rustfmt::skip]
 pub const FUNCTIONS: &[Function] = &[
     f("mcclGetVersion", State::Done("a_program_reads_version_and_texts")),
-    f("mcclGetUniqueId", State::Entry(REFUSED)),
+    f("mcclGetUniqueId", State::Done(PROCESSES)),
     f("mcclGetErrorString", State::Done("a_program_reads_version_and_texts")),
     f("mcclGetLastError", State::Done("the_last_error_is_the_sentence_of_the_last_refused_call")),
     f("mcclResetDebugInit", State::Accepted("does nothing, as in the original since 2.24")),
-    f("mcclCommInitRank", State::Entry(REFUSED)),
-    f("mcclCommInitAll", State::Entry(REFUSED)),
+    f("mcclCommInitRank", State::Done(PROCESSES)),
+    f("mcclCommInitAll", State::Done(ONE_THREAD)),
     f("mcclCommInitRankConfig", State::Entry(REFUSED)),
-    f("mcclCommInitRankScalable", State::Entry(REFUSED)),
-    f("mcclCommSplit", State::Entry(REFUSED)),
+    f("mcclCommInitRankScalable", State::Done(SCALABLE)),
+    f("mcclCommSplit", State::Done(SPLIT)),
     f("mcclCommShrink", State::Stub),
-    f("mcclCommFinalize", State::Entry(REFUSED)),
-    f("mcclCommDestroy", State::Entry(REFUSED)),
-    f("mcclCommAbort", State::Entry(REFUSED)),
+    f("mcclCommFinalize", State::Done(ENDS)),
+    f("mcclCommDestroy", State::Done(ENDS)),
+    f("mcclCommAbort", State::Done(ENDS)),
     f("mcclCommRevoke", State::Stub),
-    f("mcclCommGetAsyncError", State::Entry(REFUSED)),
+    f("mcclCommGetAsyncError", State::Done(ENDS)),
     f("mcclCommCount", State::Done(LIVE)),
     f("mcclCommMuDevice", State::Done(LIVE)),
-    f("mcclCommCuDevice", State::Entry(REFUSED)),
+    f("mcclCommCuDevice", State::Done(ONE_THREAD)),
     f("mcclCommUserRank", State::Done(LIVE)),
-    f("mcclMemAlloc", State::Entry(REFUSED)),
-    f("mcclMemFree", State::Entry(REFUSED)),
-    f("mcclCommRegister", State::Entry(REFUSED)),
-    f("mcclCommDeregister", State::Entry(REFUSED)),
+    f("mcclMemAlloc", State::Done(SCALABLE)),
+    f("mcclMemFree", State::Done(SCALABLE)),
+    f("mcclCommRegister", State::Done(SCALABLE)),
+    f("mcclCommDeregister", State::Done(SCALABLE)),
     f("mcclCommWindowRegister", State::Accepted("checks arguments and writes a NULL window")),
     f("mcclCommWindowDeregister", State::Accepted("takes the NULL window")),
-    f("mcclRedOpCreatePreMulSum", State::Entry(REFUSED)),
-    f("mcclRedOpDestroy", State::Entry(REFUSED)),
-    f("mcclReduce", State::Entry(REFUSED)),
-    f("mcclBcast", State::Entry(REFUSED)),
-    f("mcclBroadcast", State::Entry(REFUSED)),
-    f("mcclAllReduce", State::Entry(REFUSED)),
-    f("mcclReduceScatter", State::Entry(REFUSED)),
-    f("mcclAllGather", State::Entry(REFUSED)),
-    f("mcclAlltoAll", State::Entry(REFUSED)),
+    f("mcclRedOpCreatePreMulSum", State::Done(FACTORS)),
+    f("mcclRedOpDestroy", State::Done(FACTORS)),
+    f("mcclReduce", State::Done(PROCESSES)),
+    f("mcclBcast", State::Done(PROCESSES)),
+    f("mcclBroadcast", State::Done(PROCESSES)),
+    f("mcclAllReduce", State::Done(PROCESSES)),
+    f("mcclReduceScatter", State::Done(PROCESSES)),
+    f("mcclAllGather", State::Done(PROCESSES)),
+    f("mcclAlltoAll", State::Done(PROCESSES)),
     f("mcclAllToAll", State::Entry(REFUSED)),
-    f("mcclGather", State::Entry(REFUSED)),
-    f("mcclScatter", State::Entry(REFUSED)),
-    f("mcclSend", State::Entry(REFUSED)),
-    f("mcclRecv", State::Entry(REFUSED)),
-    f("mcclAllToAllv", State::Entry(REFUSED)),
-    f("mcclBatchAllToAllv", State::Entry(REFUSED)),
-    f("mcclGroupStart", State::Entry(REFUSED)),
-    f("mcclGroupEnd", State::Entry(REFUSED)),
+    f("mcclGather", State::Done(PROCESSES)),
+    f("mcclScatter", State::Done(PROCESSES)),
+    f("mcclSend", State::Done(PROCESSES)),
+    f("mcclRecv", State::Done(PROCESSES)),
+    f("mcclAllToAllv", State::Done(PROCESSES)),
+    f("mcclBatchAllToAllv", State::Done(ROOTS)),
+    f("mcclGroupStart", State::Done(ONE_THREAD)),
+    f("mcclGroupEnd", State::Done(ONE_THREAD)),
     f("mcclGroupSimulateEnd", State::Entry(REFUSED)),
     f("mcclAllGatherConfig", State::Stub),
     f("mcclAllReduceConfig", State::Stub),

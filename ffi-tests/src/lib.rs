@@ -6,6 +6,7 @@ pub mod cc;
 pub mod compat;
 pub mod source;
 pub mod team;
+pub mod tools;
 
 /// The root of the source tree.
 pub fn root() -> &'static Path {

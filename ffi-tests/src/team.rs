@@ -64,6 +64,11 @@ impl Team {
         self.watch(|team| (0..team.ranks.len()).all(|rank| team.last_step(rank) == step));
     }
 
+    /// Returns when a rank has written `text` to its standard output.
+    pub fn await_output(&mut self, rank: usize, text: &str) {
+        self.watch(|team| team.said(rank, "out").contains(text));
+    }
+
     /// Waits for all ranks.
     ///
     /// # Panics
@@ -109,7 +114,8 @@ impl Team {
     /// A rank's last step, and how it ended.
     fn state(&self, rank: usize) -> String {
         let end = self.ranks[rank].ended.map_or("runs".to_string(), |status| status.to_string());
-        format!("rank {rank} {end}, last step '{}'", self.last_step(rank))
+        let said = self.said(rank, "out").len();
+        format!("rank {rank} {end}, last step '{}', {said} bytes said", self.last_step(rank))
     }
 
     fn last_step(&self, rank: usize) -> String {
@@ -124,12 +130,14 @@ impl Team {
     }
 
     fn outcome(&self, rank: usize) -> Outcome {
-        let read = |kind: &str| {
-            let bytes = std::fs::read(self.folder.join(format!("{kind}.{rank}"))).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
         let status = self.ranks[rank].ended.expect("an ended rank");
-        Outcome { status, stdout: read("out"), stderr: read("err") }
+        Outcome { status, stdout: self.said(rank, "out"), stderr: self.said(rank, "err") }
+    }
+
+    /// What a rank has written so far.
+    fn said(&self, rank: usize, kind: &str) -> String {
+        let bytes = std::fs::read(self.folder.join(format!("{kind}.{rank}"))).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn file(&self, rank: usize, kind: &str) -> File {

@@ -30,6 +30,11 @@ fn programs_may_end_without_destroying() {
 }
 
 #[test]
+fn what_a_rank_sent_before_it_left_still_arrives() {
+    leaving("sent", 2).succeed();
+}
+
+#[test]
 fn children_forked_before_the_first_call_are_ranks() {
     leaving("fork", 3).succeed();
 }

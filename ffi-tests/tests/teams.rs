@@ -22,6 +22,14 @@ fn one_thread_drives_many_devices_with_and_without_groups() {
 }
 
 #[test]
+#[ignore = "needs 9 GiB of memory; `make deep` runs it"]
+fn counts_beyond_four_gibibytes_are_right() {
+    let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "huge");
+    let built = program("huge.c", &folder);
+    artefact::check(&transcript("huge.c"), &run(&mut started(&built, &folder)));
+}
+
+#[test]
 fn graphs_replay_collectives_with_the_contents_of_their_time() {
     alone("graphs.c");
 }

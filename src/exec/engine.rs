@@ -352,9 +352,10 @@ impl Engine {
         self.scratch = None;
     }
 
-    /// A watched peer whose process has ended.
-    pub fn dead_peer(&self) -> Option<(Rank, u32)> {
-        self.watched.iter().find(|(_, p)| !p.is_alive()).map(|(rank, p)| (*rank, p.pid()))
+    /// The first of some ranks whose process is watched and has ended.
+    pub fn dead_peer(&self, among: &[Rank]) -> Option<(Rank, u32)> {
+        let mut watched = self.watched.iter().filter(|(rank, _)| among.contains(rank));
+        watched.find(|(_, p)| !p.is_alive()).map(|(rank, p)| (*rank, p.pid()))
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Task {
     /// When waiting began to be timed; 0: not yet.
     waiting_since: u64,
     last_check: u64,
+    /// An awaited peer that the last check found dead.
+    suspect: Option<Rank>,
     /// The rank is marked as sleeping; the next round without progress really sleeps.
     armed: Option<Armed>,
     /// Other streams that the task is on.
@@ -81,6 +83,7 @@ impl Task {
             state: WorkState::Pending,
             waiting_since: 0,
             last_check: 0,
+            suspect: None,
             armed: None,
             gate: None,
         }
@@ -167,7 +170,7 @@ impl Task {
 
     /// Sleeps until something may have changed. Takes two calls, with a poll between them: mark, then sleep.
     fn sleep(&mut self) {
-        let in_turn = self.turn.is_some_and(|turn| self.core.turns_done.load(Ordering::Acquire) >= turn);
+        let in_turn = self.in_turn();
         let fds = match self.core.engine.try_lock() {
             Ok(mut engine) if in_turn => {
                 let mut ranks = machine::awaited(&mut engine, &self.job);
@@ -192,6 +195,10 @@ impl Task {
         }
     }
 
+    fn in_turn(&self) -> bool {
+        self.turn.is_some_and(|turn| self.core.turns_done.load(Ordering::Acquire) >= turn)
+    }
+
     /// Checks the deadline, and now and then whether the peers still live.
     fn watch(&mut self) {
         let now = sys::clock::now_ns();
@@ -202,8 +209,14 @@ impl Task {
             return;
         }
         self.last_check = now;
+        let in_turn = self.in_turn();
         let Ok(mut engine) = self.core.engine.try_lock() else { return };
-        if let Some((rank, pid)) = engine.dead_peer() {
+        // Until its turn a task cannot know whether what it waits for has come already.
+        let awaited = if in_turn { machine::awaited(&mut engine, &self.job) } else { Vec::new() };
+        let dead = engine.dead_peer(&awaited);
+        // A peer may leave when its part is done: it is lost only if a poll after its end still waits for it.
+        let before = std::mem::replace(&mut self.suspect, dead.map(|(rank, _)| rank));
+        if let Some((rank, pid)) = dead.filter(|(rank, _)| before == Some(*rank)) {
             let text = format!("{}: rank {rank} is lost: its process {pid} has ended", self.what());
             drop(engine);
             self.core.fail(Error::new(crate::base::ErrorKind::Remote, text), Some(rank));
@@ -211,11 +224,10 @@ impl Task {
         }
         let waited = now - self.waiting_since;
         if self.core.timeout_ns != 0 && waited > self.core.timeout_ns {
-            let missing = machine::awaited(&mut engine, &self.job);
             drop(engine);
             let text =
-                format!("{}: waited {} s for {}", self.what(), waited / 1_000_000_000, ranks(&missing));
-            self.core.fail(Error::new(crate::base::ErrorKind::Timeout, text), missing.first().copied());
+                format!("{}: waited {} s for {}", self.what(), waited / 1_000_000_000, ranks(&awaited));
+            self.core.fail(Error::new(crate::base::ErrorKind::Timeout, text), awaited.first().copied());
         }
     }
 

@@ -8,7 +8,7 @@ use crate::cli::Options;
 use crate::coll::Collective;
 use crate::coll::issue::{Arguments, Caller};
 use crate::comm::VectorCounts;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::View;
 use crate::musart::{Event, Graph};
 use crate::team::Combine;
@@ -104,18 +104,9 @@ impl<'w> Calls<'w> {
             if options.stream_null {
                 runtime.set_device(seat.local.device)?;
             }
-            seat.local.stream.synchronize().map_err(|e| self.blame(seat, e))?;
+            seat.local.synchronize()?;
         }
         Ok(())
-    }
-
-    /// The communicator's own error, where it has one, says more than the stream's.
-    fn blame(&self, seat: &Seat, error: Error) -> Error {
-        let rank = format!("rank {}", seat.local.rank);
-        match seat.local.comm.async_error() {
-            Err(cause) => Error::failed(format!("{rank}: {error}; {cause}")),
-            Ok(()) => error.at(rank),
-        }
     }
 
     /// One operation, through a graph if `-G` asks for graphs, to its end.

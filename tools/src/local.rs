@@ -3,7 +3,7 @@
 use crate::api::{Mccl, RedOp};
 use crate::comm::{Comm, Registration};
 use crate::dtype::{DType, Op};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::Buffer;
 use crate::musart::{Musart, Stream};
 
@@ -48,6 +48,17 @@ impl Buffers {
 }
 
 impl LocalRank {
+    /// Waits for the stream. The communicator's own error, where it has one, says more than the stream's.
+    pub fn synchronize(&self) -> Result<()> {
+        self.stream.synchronize().map_err(|error| {
+            let rank = format!("rank {}", self.rank);
+            match self.comm.async_error() {
+                Err(cause) => Error::failed(format!("{rank}: {error}; {cause}")),
+                Ok(()) => error.at(rank),
+            }
+        })
+    }
+
     /// The operation value for calls on this rank: built in, or made for it.
     pub fn red_op(&self, op: Option<Op>, dtype: DType) -> Result<RedOp> {
         match op.unwrap_or(Op::Sum).builtin() {

@@ -85,6 +85,7 @@ fn process_of_a_team() {
         }
     }
     world.destroy();
+    println!("{} cases agree", cases());
 }
 
 /// Runs the cases on ranks split into processes with as many threads each.
@@ -98,7 +99,10 @@ fn set_up(processes: usize, threads: usize, settings: &[(&str, &str)]) {
     };
     let words: String = settings.iter().map(|(name, value)| format!("-{name}-{value}")).collect();
     let name = format!("{processes}x{threads}{words}");
-    Team::start(&name, &scratch(env!("CARGO_TARGET_TMPDIR"), "collectives"), processes, command).succeed();
+    let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "collectives");
+    let outcomes = Team::start(&name, &folder, processes, command).succeed();
+    let done = format!("{} cases agree", cases());
+    assert!(outcomes.iter().all(|outcome| outcome.stdout.contains(&done)), "{name}: {outcomes:?}");
 }
 
 /// The same cases in every process of a set-up.

@@ -63,7 +63,7 @@ impl CommExchange {
             Ok(())
         })?;
         for (local, ..) in &self.ranks {
-            local.stream.synchronize()?;
+            local.synchronize()?;
         }
         let mut gathered = vec![0; PIECE_BYTES * self.nranks];
         if let Some((local, _, recv)) = self.ranks.first() {
