@@ -8,7 +8,7 @@ use super::types::{mcclComm_t, mcclConfig_t, mcclResult_t, mcclUniqueId};
 use super::{code, config, entry, unsupported};
 use crate::base::{ErrorKind, Result};
 use crate::comm::{self, Comm, Config, InitRequest, UniqueId};
-use crate::{bail, group};
+use crate::{bail, device, group};
 
 /// Makes the name of a new communicator. Call it on one rank and carry the 128 bytes to the others.
 /// A name serves for one communicator.
@@ -489,13 +489,12 @@ unsafe fn places(comms: *mut mcclComm_t, ndev: c_int) -> Result<Vec<Out<mcclComm
 /// # Safety
 /// `list`, when not null and aligned, must be good to read `ndev` numbers.
 unsafe fn devices(list: *const c_int, ndev: c_int) -> Result<Vec<c_int>> {
-    if list.is_null() {
-        return Ok((0..ndev).collect());
-    }
     // SAFETY: the promise of this function.
-    let devices = unsafe { args::array("devlist", list, ndev as usize) }?;
-    match devices.iter().find(|device| **device < 0) {
-        Some(device) => bail!(InvalidArgument, "devlist: device {device} is not possible (0 upwards)"),
+    let listed = (!list.is_null()).then(|| unsafe { args::array("devlist", list, ndev as usize) });
+    let devices = listed.transpose()?.unwrap_or_else(|| (0..ndev).collect());
+    let there = device::runtime()?.device_count()?;
+    match devices.iter().find(|device| !(0..there).contains(*device)) {
+        Some(device) => bail!(InvalidArgument, "device {device} does not exist (0 to {})", there - 1),
         None => Ok(devices),
     }
 }
