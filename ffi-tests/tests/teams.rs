@@ -119,7 +119,7 @@ fn team_in(source: &str, size: usize, ways: impl Iterator<Item = Way>) -> Vec<St
     ways.enumerate().map(run).collect()
 }
 
-fn with<'a>(command: &'a mut Command, way: Way) -> &'a mut Command {
+fn with(command: &mut Command, way: Way) -> &mut Command {
     command.envs(way.iter().copied())
 }
 
