@@ -182,6 +182,7 @@ fn run_ops(ops: SmallVec<[Op; 1]>) -> Result<()> {
     let mut launches: SmallVec<[Launch; 1]> = SmallVec::new();
     if let [op] = &ops[..]
         && !is_p2p(op)
+        && runtime.staging().is_none()
     {
         return run_one(op);
     }
@@ -229,7 +230,7 @@ fn build<'a>(comm: &Comm, ops: impl Iterator<Item = &'a Op> + Clone) -> Result<O
     }
     let Some(stream) = streams.first().copied().filter(|_| !job.is_empty()) else { return Ok(None) };
     let joined = streams[1..].iter().copied().collect();
-    Ok(Some(Launch { core: Arc::clone(core), job, stream, joined }))
+    Ok(Some(Launch { core: Arc::clone(core), device: comm.device(), job, stream, joined }))
 }
 
 fn is_p2p(op: &Op) -> bool {

@@ -23,6 +23,17 @@ fn a_tool_that_replaces_a_function_reaches_the_twin() {
 }
 
 #[test]
+fn four_devices_give_the_same_numbers_through_the_extension_and_through_pinned_memory() {
+    let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "staged");
+    let program = build(&root().join("ffi-tests/programs/staged.c"), &folder, &[]);
+    for runtime in ["", "staged"] {
+        let mut command = started(&program, &folder);
+        command.env("MCCL_EMU_DEVICES", "4").env("MCCL_DEVICE_RUNTIME", runtime);
+        artefact::check("ffi-tests/programs/staged.txt", &run(&mut command));
+    }
+}
+
+#[test]
 fn warnings_have_the_known_shape_on_standard_output() {
     let folder = scratch(env!("CARGO_TARGET_TMPDIR"), "warnings");
     let program = build(&root().join("ffi-tests/programs/interpose.c"), &folder, &[]);

@@ -117,7 +117,7 @@ settings! {
     init_timeout: Seconds = Seconds(600), "600";
     /// Seconds without progress until an operation gives up; 0 waits for ever.
     timeout: Seconds = Seconds(1800), "1800";
-    /// Device runtime to load, a path or a file name; `emu` takes the emulated one beside this library.
+    /// Device runtime to load, a path or a file name; `emu` takes the emulated one beside this library. `staged`, or `staged:` and one of these, uses it through its public functions only: data goes through pinned host memory.
     device_runtime: Option<String> = None, "the process's own, a real one, the emulated one";
 }
 

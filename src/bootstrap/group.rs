@@ -207,9 +207,12 @@ impl Group {
     }
 
     fn disconnect(&mut self, rank: usize) -> bool {
-        let was = self.seats[rank].conn.take().is_some();
-        self.connected -= usize::from(was);
-        was
+        // Not `connected -= usize::from(was)`: rustc 1.95.0 drops that subtraction when it optimises and inlines this into `bye`.
+        if self.seats[rank].conn.take().is_none() {
+            return false;
+        }
+        self.connected -= 1;
+        true
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Layout {
 impl Layout {
     pub fn new(ranks: usize, fifo_bytes: usize) -> Self {
         let fifo_bytes = if ranks > MANY_RANKS { fifo_bytes.min(16 << 10) } else { fifo_bytes };
-        Self { ranks, fifo_bytes: fifo_bytes.next_multiple_of(PAGE) }
+        Self { ranks, fifo_bytes }
     }
 
     /// Bytes of the part that every operation touches: header, control blocks, operation slots.
@@ -63,7 +63,7 @@ impl Layout {
     }
 
     pub(super) fn fifo_slot_stride(&self) -> usize {
-        LINE + self.fifo_bytes
+        LINE + self.fifo_bytes.next_multiple_of(LINE)
     }
 }
 

@@ -4,17 +4,21 @@
 //! - a stream runs its work in order; `claim` succeeds only on an idle stream, and what is submitted meanwhile waits;
 //! - work is polled by one thread at a time, and dropped exactly once;
 //! - `enqueue` on a capturing stream adds a graph node, and each launch of the graph runs what `rearm` returns then;
-//! - `export_offset` is stable as long as the allocation lives.
+//! - `export_offset` is stable as long as the allocation lives;
+//! - where `staging` is given, the host must not touch device memory: operations run on copies in pinned memory.
 
 pub mod emulated;
 pub mod musa;
 pub mod reduce;
 pub mod select;
+pub mod staged;
 
 pub use select::runtime;
+pub use staged::Pinned;
 
 use std::ffi::c_void;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use crate::base::Result;
 
@@ -85,4 +89,37 @@ pub trait Runtime: Send + Sync {
     fn enqueue(&self, stream: Stream, work: Box<dyn Work>) -> Result<()>;
     /// Polls other work of this process once.
     fn help(&self);
+    /// How operations run whose buffers the host cannot reach; `None`: it reaches them all.
+    fn staging(&self) -> Option<&dyn Staging> {
+        None
+    }
+}
+
+/// An asynchronous copy; either end may be device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub dst: *mut u8,
+    pub src: *const u8,
+    pub len: usize,
+}
+
+/// Work that runs on host copies of device memory.
+pub struct StagedWork {
+    pub before: Vec<Transfer>,
+    pub work: Box<dyn Work>,
+    pub after: Vec<Transfer>,
+    /// Holds the copies; the stream, or the graph that captured the work, keeps it as long as it needs it.
+    pub buffer: Arc<Pinned>,
+}
+
+/// Pinned host memory, and work between asynchronous copies.
+pub trait Staging {
+    /// The host must not touch what is at `ptr`.
+    fn on_device(&self, ptr: *const u8) -> Result<bool>;
+    /// Pinned memory of at least `len` bytes, for one work that is submitted next. With a stream of the current device, works
+    /// that are on this stream already may use the same memory: they are over when this one begins.
+    fn buffer(&self, on: Option<Stream>, len: usize) -> Result<Arc<Pinned>>;
+    /// Puts copies, work and copies on the stream of the current device. A stream that is being captured makes nodes of
+    /// them, and each launch runs what `rearm` returns when the stream has come to the work.
+    fn submit(&self, stream: Stream, staged: StagedWork) -> Result<()>;
 }

@@ -1,7 +1,8 @@
 //! Which device runtime this process uses: decided once, on first need, and named in the version banner.
 //!
 //! In this order: the one that `MCCL_DEVICE_RUNTIME` names; the one that the process has loaded already; a library of a
-//! known name on the loader's path; the emulated one beside this library.
+//! known name on the loader's path; the emulated one beside this library. One that has the extension of the emulated
+//! runtime is used through that; any other one, or any that the user wants so, is used through its public functions.
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -10,8 +11,9 @@ use crate::base::{Error, Result, log};
 use crate::device::Runtime;
 use crate::device::emulated::{ENTRY, Emulated};
 use crate::device::musa::Source;
+use crate::device::staged::Staged;
 use crate::sys::dl::{self, Library};
-use crate::{bail, err, info};
+use crate::{err, info};
 
 /// Names of runtime libraries, newest first.
 const NAMES: [&str; 5] =
@@ -39,13 +41,16 @@ fn device_of_thread() -> Option<i32> {
 
 fn find(named: Option<&str>) -> Result<Box<dyn Runtime>> {
     log::set_device_source(device_of_thread);
+    let (staged, named) = match named {
+        Some("staged") => (true, None),
+        Some(name) => name.strip_prefix("staged:").map_or((false, Some(name)), |rest| (true, Some(rest))),
+        None => (false, None),
+    };
     let (source, place) = locate(named)?;
-    let runtime: Box<dyn Runtime> = match Emulated::load(&source)? {
+    let emulated = if staged { None } else { Emulated::load(&source)? };
+    let runtime: Box<dyn Runtime> = match emulated {
         Some(emulated) => Box::new(emulated),
-        None => bail!(
-            Unsupported,
-            "the device runtime {place} is not the emulated one; this version runs on that only"
-        ),
+        None => Box::new(Staged::load(&source)?),
     };
     info!(Init, "Device runtime: {} ({place})", runtime.version_name());
     // The functions must stay callable as long as the process lives.

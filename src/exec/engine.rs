@@ -10,6 +10,7 @@ use crate::channel::bell::{self, Halt, HaltReason};
 use crate::channel::slots::{Place, Slots};
 use crate::device::Runtime;
 use crate::exec::access::PeerMemory;
+use crate::exec::line::Line;
 use crate::plan::Planner;
 use crate::sys;
 use crate::transport::{Interest, RecvEnd, SendEnd};
@@ -54,6 +55,8 @@ pub struct Core {
     /// Turns given out to tasks, and turns that are over.
     turns: AtomicU64,
     pub(super) turns_done: AtomicU64,
+    /// Tasks that take their turns later.
+    pub(super) line: Arc<Line>,
     stopped: AtomicBool,
     error: OnceLock<Error>,
     /// More ranks than cores share this host: waiting must give the core away at once.
@@ -92,6 +95,7 @@ impl Core {
             planner: Mutex::new(planner),
             turns: AtomicU64::new(0),
             turns_done: AtomicU64::new(0),
+            line: Arc::default(),
             stopped: AtomicBool::new(false),
             error: OnceLock::new(),
             crowded,
@@ -111,8 +115,12 @@ impl Core {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Every task that was given a turn is over.
+    /// Every task is over that was given a turn or will take one.
     pub fn idle(&self) -> bool {
+        // First the line: who left it has a turn.
+        if !self.line.is_empty() {
+            return false;
+        }
         // Pairs with the release store of `turns_done` when a task ends.
         self.turns_done.load(Ordering::Acquire) == self.turns.load(Ordering::Relaxed)
     }

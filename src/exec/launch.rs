@@ -8,6 +8,7 @@ use crate::device::{Claim, Runtime, Stream, WorkState};
 use crate::exec::engine::Core;
 use crate::exec::gate::{Gate, Joined};
 use crate::exec::job::{BoundOp, Job};
+use crate::exec::staging;
 use crate::exec::task::Task;
 use crate::sys;
 
@@ -21,6 +22,7 @@ const ROUNDS: u32 = 32;
 /// A job for a stream.
 pub struct Launch {
     pub core: Arc<Core>,
+    pub device: i32,
     pub job: Job,
     pub stream: Stream,
     /// Further streams that the job is on: it starts when all have come up, and they go on when it is complete.
@@ -77,7 +79,11 @@ pub fn launch_one(runtime: &dyn Runtime, core: &Arc<Core>, op: BoundOp, stream: 
 pub fn launch_all(runtime: &dyn Runtime, launches: SmallVec<[Launch; 1]>) -> Result<()> {
     let mut inline: SmallVec<[Inline; 1]> = SmallVec::new();
     let mut result = Ok(());
-    for Launch { core, job, stream, joined } in launches {
+    if let Some(staging) = runtime.staging() {
+        let put = |launch| staging::launch(runtime, staging, launch);
+        return launches.into_iter().map(put).fold(Ok(()), Result::and);
+    }
+    for Launch { core, job, stream, joined, .. } in launches {
         let gate = (!joined.is_empty()).then(|| Gate::new(joined.len()));
         for other in joined {
             let gate = gate.as_ref().map(Arc::clone);

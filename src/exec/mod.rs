@@ -10,10 +10,14 @@ pub mod engine;
 mod gate;
 pub mod job;
 pub mod launch;
+mod line;
 pub mod machine;
 pub mod messages;
+mod staging;
 pub mod task;
 
+#[cfg(test)]
+mod staging_tests;
 #[cfg(test)]
 mod tests;
 

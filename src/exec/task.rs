@@ -12,6 +12,7 @@ use crate::exec::direct::describe;
 use crate::exec::engine::Core;
 use crate::exec::gate::Gate;
 use crate::exec::job::Job;
+use crate::exec::line::Place;
 use crate::exec::machine::{self, Outcome};
 use crate::sys;
 
@@ -31,8 +32,10 @@ const LIVENESS_NS: u64 = 100_000_000;
 pub struct Task {
     core: Arc<Core>,
     job: Job,
-    /// None: a template in a captured graph; each launch makes a task of it.
+    /// None: not yet taken, or a template in a captured graph; each launch makes a task of it.
     turn: Option<u64>,
+    /// Where the task stands until it takes its turn.
+    place: Option<Place>,
     state: WorkState,
     /// When waiting began to be timed; 0: not yet.
     waiting_since: u64,
@@ -58,6 +61,14 @@ impl Task {
         Self::with_turn(core, job, Some(turn))
     }
 
+    /// A task that takes its turn when it is first polled, after those that were made earlier.
+    pub fn queued(core: Arc<Core>, job: Job) -> Self {
+        let place = core.line.join();
+        let mut task = Self::with_turn(core, job, None);
+        task.place = Some(place);
+        task
+    }
+
     /// A template for [`Work::rearm`]; it never runs itself.
     pub fn captured(core: Arc<Core>, job: Job) -> Self {
         Self::with_turn(core, job, None)
@@ -68,6 +79,7 @@ impl Task {
             core,
             job,
             turn,
+            place: None,
             state: WorkState::Pending,
             waiting_since: 0,
             last_check: 0,
@@ -98,6 +110,10 @@ impl Task {
         if self.gate.as_ref().is_some_and(|gate| !gate.all_came()) {
             return WorkState::Pending;
         }
+        if self.place.as_ref().is_some_and(Place::is_first) {
+            self.turn = Some(self.core.take_turn());
+            self.place = None;
+        }
         // Pairs with the release in `end`: the engine as the previous task left it.
         if self.turn.is_none_or(|turn| self.core.turns_done.load(Ordering::Acquire) < turn) {
             return WorkState::Pending;
@@ -127,6 +143,7 @@ impl Task {
     fn end(&mut self, state: WorkState) -> WorkState {
         self.state = state;
         self.armed = None;
+        self.place = None;
         if let Some(gate) = &self.gate {
             gate.open();
         }
@@ -255,7 +272,7 @@ impl Work for Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        if self.turn.is_some() && self.state == WorkState::Pending {
+        if (self.turn.is_some() || self.place.is_some()) && self.state == WorkState::Pending {
             self.core.fail(err!(Internal, "{}: dropped before it was complete", self.what()), None);
             self.end(WorkState::Failed);
         }

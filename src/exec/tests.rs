@@ -73,10 +73,10 @@ impl Links for RegionLinks {
     }
 }
 
-const PIECE: usize = 4096;
+pub(super) const PIECE: usize = 4096;
 
 /// The ranks of one communicator; `allowed` forces algorithms.
-fn world(n: usize, allowed: &[Algorithm]) -> Vec<Arc<Core>> {
+pub(super) fn world(n: usize, allowed: &[Algorithm]) -> Vec<Arc<Core>> {
     let region = test_region(n, PIECE);
     let core = |me: Rank| {
         let host = HostView { region: region.clone(), me, ranks: (0..n).collect() };
@@ -102,19 +102,25 @@ fn world(n: usize, allowed: &[Algorithm]) -> Vec<Arc<Core>> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Call {
-    coll: Collective,
-    op: Option<RedOp>,
-    count: usize,
-    root: Rank,
+pub(super) struct Call {
+    pub(super) coll: Collective,
+    pub(super) op: Option<RedOp>,
+    pub(super) count: usize,
+    pub(super) root: Rank,
 }
 
-fn bind(core: &Core, call: Call, input: *const i64, output: *mut i64) -> BoundOp {
+pub(super) fn bind(core: &Core, call: Call, input: *const i64, output: *mut i64) -> BoundOp {
     let plan = core.planner.lock().unwrap().plan(call.coll, call.root, call.count, 8);
     bound(core, call, plan, input, output)
 }
 
-fn bound(core: &Core, call: Call, plan: Arc<Plan>, input: *const i64, output: *mut i64) -> BoundOp {
+pub(super) fn bound(
+    core: &Core,
+    call: Call,
+    plan: Arc<Plan>,
+    input: *const i64,
+    output: *mut i64,
+) -> BoundOp {
     let (reduction, scale, op_code) = job::reduction(call.op, DataType::Int64, core.nranks);
     BoundOp {
         coll: call.coll,
@@ -131,7 +137,7 @@ fn bound(core: &Core, call: Call, plan: Arc<Plan>, input: *const i64, output: *m
     }
 }
 
-fn value(rank: Rank, index: usize) -> i64 {
+pub(super) fn value(rank: Rank, index: usize) -> i64 {
     (rank as i64 + 2) * 1_000_003 + index as i64 * 7
 }
 
@@ -143,7 +149,7 @@ fn run(core: &Arc<Core>, op: BoundOp) -> Result<()> {
 }
 
 /// Elements of input and output, in counts.
-fn extents(coll: Collective, n: usize) -> (usize, usize) {
+pub(super) fn extents(coll: Collective, n: usize) -> (usize, usize) {
     match coll {
         Collective::AllGather | Collective::Gather => (1, n),
         Collective::ReduceScatter | Collective::Scatter => (n, 1),
@@ -153,7 +159,7 @@ fn extents(coll: Collective, n: usize) -> (usize, usize) {
 }
 
 /// What element `i` of the output of `me` must be; `None` where the output is not defined.
-fn expected(call: Call, n: usize, me: Rank, i: usize) -> Option<i64> {
+pub(super) fn expected(call: Call, n: usize, me: Rank, i: usize) -> Option<i64> {
     let (block, at) = (i / call.count, i % call.count);
     let reduce = |index: usize| {
         let all = (0..n).map(|q| value(q, index));

@@ -1,6 +1,7 @@
 //! The shared-memory transport: a FIFO of the host's region per direction.
 use std::os::fd::RawFd;
 
+use crate::bail;
 use crate::base::Result;
 use crate::channel::Region;
 use crate::channel::fifo::{FifoReceiver, FifoSender};
@@ -8,34 +9,49 @@ use crate::channel::layout::FifoId;
 use crate::transport::{Interest, Message, RecvEnd, SendEnd};
 
 /// Sending end through shared memory.
-pub struct ShmSend(FifoSender);
+pub struct ShmSend {
+    fifo: FifoSender,
+    /// A slot was handed out and not posted yet.
+    acquired: bool,
+}
 
 /// Receiving end through shared memory.
-pub struct ShmRecv(FifoReceiver);
+pub struct ShmRecv {
+    fifo: FifoReceiver,
+    /// A message was handed out and not released yet.
+    peeked: bool,
+}
 
 impl ShmSend {
     pub fn new(region: Region, which: FifoId) -> Self {
-        Self(FifoSender::new(region, which))
+        Self { fifo: FifoSender::new(region, which), acquired: false }
     }
 }
 
 impl ShmRecv {
     pub fn new(region: Region, which: FifoId) -> Self {
-        Self(FifoReceiver::new(region, which))
+        Self { fifo: FifoReceiver::new(region, which), peeked: false }
     }
 }
 
 impl SendEnd for ShmSend {
     fn slot_bytes(&self) -> usize {
-        self.0.slot_bytes()
+        self.fifo.slot_bytes()
     }
 
     fn acquire(&mut self) -> Result<Option<&mut [u8]>> {
-        Ok(self.0.acquire())
+        let slot = self.fifo.acquire();
+        self.acquired = slot.is_some();
+        Ok(slot)
     }
 
     fn post(&mut self, len: usize, tag: u64) -> Result<()> {
-        self.0.post(len, tag);
+        if !self.acquired || len > self.fifo.slot_bytes() {
+            let (acquired, most) = (self.acquired, self.fifo.slot_bytes());
+            bail!(Internal, "shared memory: post of {len} bytes (0 to {most}), slot acquired: {acquired}");
+        }
+        self.acquired = false;
+        self.fifo.post(len, tag);
         Ok(())
     }
 
@@ -48,7 +64,7 @@ impl SendEnd for ShmSend {
     }
 
     fn drained(&mut self) -> Result<bool> {
-        Ok(self.0.unreleased() == 0)
+        Ok(self.fifo.unreleased() == 0)
     }
 
     fn poll_fd(&self) -> Option<(RawFd, Interest)> {
@@ -58,15 +74,38 @@ impl SendEnd for ShmSend {
 
 impl RecvEnd for ShmRecv {
     fn peek(&mut self) -> Result<Option<Message<'_>>> {
-        Ok(self.0.peek().map(|(data, tag)| Message { data, tag }))
+        let message = self.fifo.peek();
+        self.peeked = message.is_some();
+        Ok(message.map(|(data, tag)| Message { data, tag }))
     }
 
     fn release(&mut self) -> Result<()> {
-        self.0.release();
+        if !self.peeked {
+            bail!(Internal, "shared memory: release without a message");
+        }
+        self.peeked = false;
+        self.fifo.release();
         Ok(())
     }
 
     fn poll_fd(&self) -> Option<(RawFd, Interest)> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::layout::{FIFO_SLOTS, test_region};
+    use crate::transport::conformance;
+
+    #[test]
+    fn shared_memory_keeps_the_contract_of_transports() {
+        let which = FifoId { lane: 0, from: 0, to: 1 };
+        conformance::run(&|slot_bytes, slots| {
+            assert!(slots <= FIFO_SLOTS);
+            let region = test_region(2, slot_bytes);
+            (Box::new(ShmSend::new(region.clone(), which)), Box::new(ShmRecv::new(region, which)))
+        });
     }
 }

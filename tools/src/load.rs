@@ -46,7 +46,10 @@ impl Opened {
 
 /// Opens the device runtime: `path`, else what `MCCL_DEVICE_RUNTIME` names, else as the module describes.
 pub fn open_runtime(path: Option<&Path>) -> Result<Opened> {
-    let variable = std::env::var(RUNTIME_VARIABLE).ok().filter(|name| !name.is_empty() && name != "emu");
+    let variable = std::env::var(RUNTIME_VARIABLE).ok();
+    // How the library uses the runtime does not concern these programs.
+    let variable = variable.map(|name| name.strip_prefix("staged:").unwrap_or(&name).to_string());
+    let variable = variable.filter(|name| !["", "emu", "staged"].contains(&name.as_str()));
     let (flag, named) = match (path, &variable) {
         (None, Some(name)) => (RUNTIME_VARIABLE, Some(Path::new(name))),
         _ => ("--runtime", path),
