@@ -17,17 +17,14 @@ test:     ## all that CI checks: format, lints, every test, programs from end to
 	@.ci/deps
 	@BUILD=$(BUILD) .ci/checks
 
-deep:     ## many more cases of the property tests, and operations beyond 4 GiB
-	MCCL_TEST_CASES=3000 $(CARGO) test --release -p ffi-tests --test collectives
-	$(CARGO) test --release -p ffi-tests --test teams -- --ignored beyond
-
 check:    ## format and lints alone
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 
-deep:     ## the long tests too, and all tests once more with overflow and debug assertions on
+deep:     ## many more cases, operations beyond 4 GiB, and all tests once more with overflow and debug assertions on
+	MCCL_TEST_CASES=3000 $(CARGO) test --release -p ffi-tests --test collectives
+	$(CARGO) test --release -p ffi-tests --test teams -- --ignored beyond
 	$(CARGO) test --workspace --no-fail-fast
-	$(CARGO) test --release --workspace --no-fail-fast -- --ignored
 
 abi:      ## header, symbols, layouts, C programs and the installed tree
 	$(CARGO) test --release -p ffi-tests --test header --test symbols --test layout --test programs --test env_doc --test install

@@ -27,7 +27,8 @@ pub fn publish(engine: &mut Engine, op: &mut BoundOp) -> Result<Outcome> {
     }
     let inline = op.plan.algorithm == Algorithm::OneShot;
     let scale = op.own_scale().map_or(0, |s| s.0);
-    let mut record = Record { signature: op.signature(), count: op.count as u64, scale, ..Record::default() };
+    let (signature, count) = (op.signature(), stamped(op.count, engine.history));
+    let mut record = Record { signature, count, scale, ..Record::default() };
     let payload = inline.then(|| (op.input, op.plan.input.extent(op.nranks) * op.elem()));
     if !inline {
         record.input = engine.place(op.input);
@@ -38,9 +39,26 @@ pub fn publish(engine: &mut Engine, op: &mut BoundOp) -> Result<Outcome> {
     // SAFETY: the caller's input is readable for the extent of its blocks (API contract), and the buffers stay untouched
     // until the operation is complete, which is after every reader has finished.
     unsafe { slots(engine)?.publish(&record, payload) };
+    engine.published = (signature, count);
+    engine.history = remember(engine.history, signature, op.count);
     engine.rang = true;
     Ok(Outcome::Done)
 }
+
+/// The count with a digest of all earlier calls above it. Ranks that need nothing from each other in one call (the others
+/// of a broadcast) find out in the next that they had made different ones.
+fn stamped(count: usize, history: u16) -> u64 {
+    count as u64 & COUNT | u64::from(history) << COUNT_BITS
+}
+
+fn remember(history: u16, signature: u64, count: usize) -> u16 {
+    let mixed = (signature ^ (count as u64).rotate_left(17) ^ u64::from(history).rotate_left(40))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 48) as u16
+}
+
+const COUNT_BITS: u32 = 48;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 /// Waits until peers have published, and checks that they made the same call.
 pub fn wait_published(
@@ -49,17 +67,16 @@ pub fn wait_published(
     lane: &mut LaneState,
     who: Peers,
 ) -> Result<Outcome> {
-    let (me, spins) = (engine.me, engine.spins);
+    let (me, spins, published) = (engine.me, engine.spins, engine.published);
     let slots = slots(engine)?;
     let ranks = match who {
         Peers::All => 0..slots.ranks(),
         Peers::One(q) => q..q + 1,
     };
-    let signature = op.signature();
     for rank in ranks.skip(lane.seen) {
         if rank != me {
             let Some(record) = spin(spins, || slots.record_of(rank)) else { return Ok(Outcome::Waiting) };
-            if record.signature != signature || record.count != op.count as u64 {
+            if (record.signature, record.count) != published {
                 bail!(InvalidUsage, "{}", mismatch(rank, &record, op));
             }
         }
@@ -297,9 +314,16 @@ pub fn awaited(engine: &mut Engine, step: &Step) -> Vec<Rank> {
 }
 
 fn mismatch(rank: Rank, theirs: &Record, op: &BoundOp) -> String {
+    let count = theirs.count & COUNT;
+    if (theirs.signature, count) == (op.signature(), op.count as u64 & COUNT) {
+        let call = describe(theirs.signature, count);
+        return format!(
+            "the ranks made different calls before this {call}: those of rank {rank} differ from this rank's"
+        );
+    }
     format!(
         "the ranks made different calls: rank {rank} called {}, this rank {}",
-        describe(theirs.signature, theirs.count),
+        describe(theirs.signature, count),
         describe(op.signature(), op.count as u64)
     )
 }

@@ -225,6 +225,9 @@ pub struct Engine {
     scratch: Option<sys::Scratch>,
     /// Liveness handles of peers in other processes of this host.
     pub watched: Vec<(Rank, Arc<sys::Process>)>,
+    /// Signature and count word of the operation in progress, and a digest of those before it.
+    pub published: (u64, u64),
+    pub history: u16,
     /// How often a step looks for a peer before it gives up for this poll; 0 when ranks share cores.
     pub spins: u32,
     /// Peers may have posted or released something since the bell was last rung.
@@ -257,6 +260,8 @@ impl Engine {
             buffered: Vec::new(),
             scratch: None,
             watched,
+            published: (0, 0),
+            history: 0,
             spins: 0,
             rang: false,
         }

@@ -9,7 +9,7 @@ use crate::exec::engine::Core;
 use crate::exec::gate::{Gate, Joined};
 use crate::exec::job::{BoundOp, Job};
 use crate::exec::staging;
-use crate::exec::task::Task;
+use crate::exec::task::{Task, YIELD_ROUNDS};
 use crate::sys;
 
 /// How long a call may go on polling its own work before it returns and leaves it to the stream.
@@ -64,11 +64,11 @@ pub fn launch_one(runtime: &dyn Runtime, core: &Arc<Core>, op: BoundOp, stream: 
             WorkState::Pending => {}
         }
         round += 1;
-        if round % ROUNDS == 0 && over(&mut deadline, core) {
+        if look_at_clock(round) && over(&mut deadline, core) {
             runtime.hand_over(stream, Box::new(task));
             return Ok(());
         }
-        task.rest(0);
+        task.rest(round);
     }
 }
 
@@ -123,15 +123,22 @@ fn run_inline(runtime: &dyn Runtime, mut inline: SmallVec<[Inline; 1]>) -> Resul
         });
         let Some(first) = inline.first_mut() else { return result };
         round += 1;
-        if round % ROUNDS == 0 && over(&mut deadline, first.task.core()) {
+        if look_at_clock(round) && over(&mut deadline, first.task.core()) {
             break;
         }
-        first.task.rest(0);
+        // Only a task that is alone may put the thread to sleep.
+        let alone = inline.len() == 1;
+        inline[0].task.rest(if alone { round } else { 0 });
     }
     for Inline { task, stream } in inline {
         runtime.hand_over(stream, Box::new(task));
     }
     result
+}
+
+/// Now and then while rounds are short, always once they may be sleeps.
+fn look_at_clock(round: u32) -> bool {
+    round.is_multiple_of(ROUNDS) || round > YIELD_ROUNDS
 }
 
 fn over(deadline: &mut u64, core: &Core) -> bool {

@@ -18,8 +18,9 @@ use crate::sys;
 
 /// Rounds of waiting by spinning, while every rank of the host has a core.
 const SPIN_ROUNDS: u32 = 2_000;
-/// Rounds of waiting by yielding the core, before sleeping.
-const YIELD_ROUNDS: u32 = 3_000;
+/// Rounds of waiting by yielding the core, before sleeping. Few: where each rank has a scheduling group of its own (MPICH's
+/// launcher gives each a session), yielding never reaches the rank that is waited for.
+pub(super) const YIELD_ROUNDS: u32 = 100;
 /// The same while sockets are looked at.
 const NET_ROUNDS: u32 = 50;
 /// Longest sleep on the bell; bounds how late an abort or a deadline is seen.

@@ -317,6 +317,25 @@ fn different_calls_are_an_error_on_all_ranks() {
 }
 
 #[test]
+fn different_roots_of_a_broadcast_are_found_by_the_next_call() {
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let spawn = |(me, core): (Rank, Arc<Core>)| {
+            scope.spawn(move || {
+                let mut data = vec![0i64; 8];
+                let mut call =
+                    Call { coll: Collective::Broadcast, op: None, count: 4, root: usize::from(me == 1) };
+                let first = run(&core, bind(&core, call, data.as_ptr(), data.as_mut_ptr()));
+                call = Call { coll: Collective::AllReduce, op: Some(RedOp::Sum), count: 4, root: 0 };
+                first.and(run(&core, bind(&core, call, data.as_ptr(), data.as_mut_ptr())))
+            })
+        };
+        let threads: Vec<_> = world(3, &[]).into_iter().enumerate().map(spawn).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert!(results.iter().all(|r| r.is_err()), "{results:?}");
+}
+
+#[test]
 fn an_abort_wakes_a_rank_that_waits() {
     let cores = world(2, &[]);
     let waiter = Arc::clone(&cores[0]);
