@@ -214,7 +214,7 @@ fn build<'a>(comm: &Comm, ops: impl Iterator<Item = &'a Op> + Clone) -> Result<O
     for op in ops.clone().filter(|op| !is_p2p(op)) {
         if let Some(bound) = bind(core, op)? {
             info!(Coll, "{}", describe(core, op));
-            job.push(bound, piece_bytes(core)?);
+            job.push(bound, core.piece_bytes);
             job.end_stage();
         }
     }
@@ -235,10 +235,6 @@ fn build<'a>(comm: &Comm, ops: impl Iterator<Item = &'a Op> + Clone) -> Result<O
 
 fn is_p2p(op: &Op) -> bool {
     matches!(op.coll, Collective::Send | Collective::Recv)
-}
-
-fn piece_bytes(core: &Core) -> Result<usize> {
-    Ok(core.piece_bytes)
 }
 
 /// The operation with its plan; `None` when there is nothing to do.

@@ -188,12 +188,13 @@ pub fn reduce_all(engine: &mut Engine, op: &BoundOp, src: Block, dst: Block, to:
             open_seen(engine, op, rank, Buf::Output, dst_at, bytes)?
         });
     }
-    combine(op, &inputs, &outputs, len)?;
+    combine(engine, op, &inputs, &outputs, len)?;
     Ok(Outcome::Done)
 }
 
 /// ⊕ of all inputs into all outputs: at once when everything is mapped, else piece by piece through a buffer.
 fn combine(
+    engine: &Engine,
     op: &BoundOp,
     inputs: &[(Access<'_>, Option<Scalar>)],
     outputs: &[Access<'_>],
@@ -212,10 +213,11 @@ fn combine(
         unsafe { reduce::reduce_many(&op.reduction, true, mapped, targets, len) };
         return Ok(());
     }
-    combine_fetched(op, inputs, outputs, len)
+    combine_fetched(engine, op, inputs, outputs, len)
 }
 
 fn combine_fetched(
+    engine: &Engine,
     op: &BoundOp,
     inputs: &[(Access<'_>, Option<Scalar>)],
     outputs: &[Access<'_>],
@@ -223,9 +225,8 @@ fn combine_fetched(
 ) -> Result<()> {
     let elem = op.elem();
     let step = FETCH_BYTES / elem;
-    let scratch = crate::sys::Scratch::new(FETCH_BYTES * (inputs.len() + 1))
-        .map_err(|e| crate::base::Error::system("scratch memory for reading peers", &e))?;
-    let result = scratch.as_ptr().wrapping_add(FETCH_BYTES * inputs.len());
+    let scratch = engine.scratch(FETCH_BYTES * (inputs.len() + 1))?;
+    let result = scratch.wrapping_add(FETCH_BYTES * inputs.len());
     for at in (0..len).step_by(step) {
         let count = step.min(len - at);
         let (skip, bytes) = (at * elem, count * elem);
@@ -234,7 +235,7 @@ fn combine_fetched(
             let ptr: *const u8 = match access {
                 Access::Here(ptr) => ptr.wrapping_add(skip),
                 Access::There(process, addr) => {
-                    let part = scratch.as_ptr().wrapping_add(FETCH_BYTES * index);
+                    let part = scratch.wrapping_add(FETCH_BYTES * index);
                     // SAFETY: the part holds FETCH_BYTES; the peer keeps its buffer until we finish.
                     unsafe { Access::There(process, addr + skip).read(part, bytes)? };
                     part

@@ -222,7 +222,7 @@ pub struct Engine {
     recvs: [Vec<Option<Box<dyn RecvEnd>>>; WIRES],
     /// Sending ends whose messages stay here until the connection takes them.
     buffered: Vec<(Wire, Rank)>,
-    scratch: Option<sys::Scratch>,
+    scratch: OnceLock<sys::Scratch>,
     /// Liveness handles of peers in other processes of this host.
     pub watched: Vec<(Rank, Arc<sys::Process>)>,
     /// Signature and count word of the operation in progress, and a digest of those before it.
@@ -258,7 +258,7 @@ impl Engine {
             sends: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
             recvs: std::array::from_fn(|_| (0..n).map(|_| None).collect()),
             buffered: Vec::new(),
-            scratch: None,
+            scratch: OnceLock::new(),
             watched,
             published: (0, 0),
             history: 0,
@@ -336,13 +336,17 @@ impl Engine {
     }
 
     /// `len` bytes of memory that belongs to this rank's task in turn.
-    pub fn scratch(&mut self, len: usize) -> Result<*mut u8> {
-        if self.scratch.as_ref().is_none_or(|s| s.len() < len) {
-            let made = sys::Scratch::new(len);
-            self.scratch =
-                Some(made.map_err(|e| Error::system(format_args!("scratch memory of {len} bytes"), &e))?);
+    /// Made on first use and kept: `len` is the same in every call of a communicator.
+    pub fn scratch(&self, len: usize) -> Result<*mut u8> {
+        if self.scratch.get().is_none() {
+            let made = sys::Scratch::new(len)
+                .map_err(|e| Error::system(format_args!("scratch memory of {len} bytes"), &e))?;
+            let _ = self.scratch.set(made);
         }
-        self.scratch.as_ref().map(|s| s.as_ptr()).ok_or_else(|| err!(Internal, "no scratch memory"))
+        match self.scratch.get() {
+            Some(scratch) if scratch.len() >= len => Ok(scratch.as_ptr()),
+            _ => Err(err!(Internal, "scratch memory is shorter than {len} bytes")),
+        }
     }
 
     /// Closes every connection and lets go of peers' memory. Operations fail afterwards.
@@ -354,7 +358,7 @@ impl Engine {
         self.recvs.iter_mut().flatten().for_each(|end| *end = None);
         self.peers.iter_mut().for_each(|peer| *peer = PeerMemory::Remote);
         self.watched.clear();
-        self.scratch = None;
+        self.scratch = OnceLock::new();
     }
 
     /// The first of some ranks whose process is watched and has ended.
