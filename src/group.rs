@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::algo::Step;
 use crate::algo::{Lane, Program, input, output, pairwise};
-use crate::base::types::{Collective, DataType, RedOp};
+use crate::base::types::{Collective, DataType, Protocol, RedOp};
 use crate::base::{Result, log};
 use crate::comm::{self, Comm, Config, InitRequest};
 use crate::device::Stream;
@@ -339,6 +339,7 @@ fn bind_self(core: &Core, send: &Op, recv: &Op) -> Result<BoundOp> {
 fn single_step(step: Step, count: usize) -> Arc<Plan> {
     Arc::new(Plan {
         algorithm: Algorithm::Pairwise,
+        protocol: Protocol::Simple,
         program: Arc::new(Program { lanes: vec![Lane::new(vec![step])] }),
         input: Geometry::Whole { count },
         output: Geometry::Whole { count },

@@ -52,6 +52,30 @@ impl DataType {
     }
 }
 
+/// How a message travels through shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Protocol {
+    /// Words of four bytes of data and four of flag.
+    Ll = 0,
+    /// Cache lines that end in a flag.
+    Ll128 = 1,
+    /// Data, then one flag for all of it.
+    Simple = 2,
+}
+
+impl Protocol {
+    pub const ALL: [Self; 3] = [Self::Ll, Self::Ll128, Self::Simple];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ll => "LL",
+            Self::Ll128 => "LL128",
+            Self::Simple => "Simple",
+        }
+    }
+}
+
 /// How two elements are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::algo::{Lane, Program, Step, pairwise};
-use crate::base::types::{Collective, Rank, RedOp};
+use crate::base::types::{Collective, Protocol, Rank, RedOp};
 use crate::device::Stream;
 use crate::device::staged::mock::{self, KINDS, Kind};
 use crate::err;
@@ -136,6 +136,7 @@ fn a_vector_exchange_leaves_gaps_alone_and_a_factor_is_read_from_the_device() {
         op.coll = Collective::AlltoAllv;
         op.plan = Arc::new(Plan {
             algorithm: Algorithm::Pairwise,
+            protocol: Protocol::Simple,
             program: Arc::new(program),
             input: Geometry::Vector {
                 starts: starts.clone(),
@@ -177,7 +178,13 @@ fn messages_move_between_device_and_host_memory_and_to_oneself() {
     let message = |core: &Core, coll, step, input, output| {
         let whole = Geometry::Whole { count: 5000 };
         let program = Arc::new(Program { lanes: vec![Lane::new(vec![step])] });
-        let plan = Plan { algorithm: Algorithm::Pairwise, program, input: whole.clone(), output: whole };
+        let plan = Plan {
+            algorithm: Algorithm::Pairwise,
+            protocol: Protocol::Simple,
+            program,
+            input: whole.clone(),
+            output: whole,
+        };
         bound(core, Call { coll, op: None, count: 5000, root: 1 - core.rank }, Arc::new(plan), input, output)
     };
     let (none, into) = (std::ptr::null_mut(), host.as_mut_ptr());

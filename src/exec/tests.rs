@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::algo::{Lane, Program, pairwise};
 use crate::bail;
 use crate::base::Result;
-use crate::base::types::{Collective, DataType, Rank, RedOp, Scalar};
+use crate::base::types::{Collective, DataType, Protocol, Rank, RedOp, Scalar};
 use crate::channel::layout::{FifoId, test_region};
 use crate::channel::slots::Slots;
 use crate::device::{Claim, Export, Runtime, Stream, Work};
@@ -265,6 +265,7 @@ fn p2p(core: &Core, coll: Collective, peer: Rank, data: &mut [i64]) -> BoundOp {
     let geometry = Geometry::Whole { count: data.len() };
     let plan = Plan {
         algorithm: Algorithm::Pairwise,
+        protocol: Protocol::Simple,
         program: Arc::new(Program { lanes: vec![Lane::new(vec![step])] }),
         input: geometry.clone(),
         output: geometry,

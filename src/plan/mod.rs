@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::algo::{Program, flat, pairwise, ring};
-use crate::base::types::{Collective, Rank};
+use crate::base::types::{Collective, Protocol, Rank};
 
 /// Programs of one rank of one communicator, made once each.
 pub struct Planner {
@@ -53,6 +53,8 @@ impl Call {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub algorithm: Algorithm,
+    /// How its messages travel through shared memory; of no effect on other connections.
+    pub protocol: Protocol,
     pub program: Arc<Program>,
     pub input: Geometry,
     pub output: Geometry,
@@ -96,7 +98,13 @@ impl Planner {
             Algorithm::Pairwise => pairwise::splits(coll),
         };
         let geometry = |split| Geometry::new(split, count, n, size);
-        Plan { algorithm, program, input: geometry(input), output: geometry(output) }
+        Plan {
+            algorithm,
+            protocol: Protocol::Simple,
+            program,
+            input: geometry(input),
+            output: geometry(output),
+        }
     }
 
     fn program(&mut self, coll: Collective, algorithm: Algorithm, root: Rank) -> Arc<Program> {
